@@ -1,0 +1,20 @@
+//! Time within an episode.
+
+use bevy_ecs::component::Component;
+
+/// How far a row is into its episode.
+#[derive(Component, Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EpisodeClock {
+    /// Control steps completed since the last reset. It is 1 while the managers evaluate the first step.
+    pub step: u32,
+    /// Number of the episode: 0 before the first reset, then counting resets of this row from 1.
+    pub episode: u32,
+}
+
+impl EpisodeClock {
+    /// Starts the next episode.
+    pub fn restart(&mut self) {
+        self.step = 0;
+        self.episode = self.episode.wrapping_add(1);
+    }
+}

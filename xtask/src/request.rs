@@ -1,0 +1,209 @@
+//! What the command line asks for, and the help texts.
+
+use std::ffi::OsString;
+
+use thiserror::Error;
+
+/// One reading of the words after `cargo x`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Print a help text; nothing is fetched or built.
+    Help(Topic),
+    /// Put MuJoCo in place and do nothing else.
+    Setup,
+    /// Run the tests, with these arguments for `cargo test`.
+    Test(Vec<OsString>),
+    /// Run the benches, with these arguments for `cargo bench`.
+    Bench(Vec<OsString>),
+    /// Run the `manege` command with these arguments.
+    Manege(Vec<OsString>),
+}
+
+/// What a help text is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    Overview,
+    Setup,
+    Test,
+    Bench,
+}
+
+/// A command line that none of the commands understands.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// `setup` was given a word.
+    #[error("`cargo x setup` takes no arguments, and was given `{0}`; see `cargo x setup --help`")]
+    SetupArgument(String),
+}
+
+impl Request {
+    /// Reads the words that follow `cargo x`.
+    ///
+    /// A first word that is no command of this program belongs to `manege`, `--help` and misspelt ones included: that
+    /// command knows its own names and suggests the nearest.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
+        let mut words = words.into_iter();
+        let Some(first) = words.next() else {
+            return Ok(Self::Help(Topic::Overview));
+        };
+        let rest: Vec<_> = words.collect();
+        let help = rest
+            .first()
+            .is_some_and(|word| word == "--help" || word == "-h");
+        Ok(match first.to_str() {
+            Some("setup") if help => Self::Help(Topic::Setup),
+            Some("test") if help => Self::Help(Topic::Test),
+            Some("bench") if help => Self::Help(Topic::Bench),
+            Some("setup") => match rest.first() {
+                None => Self::Setup,
+                Some(word) => {
+                    return Err(UsageError::SetupArgument(
+                        word.to_string_lossy().into_owned(),
+                    ));
+                }
+            },
+            Some("test") => Self::Test(rest),
+            Some("bench") => Self::Bench(rest),
+            _ => Self::Manege(std::iter::once(first).chain(rest).collect()),
+        })
+    }
+}
+
+impl Topic {
+    /// The help text, ready to print.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Overview => OVERVIEW,
+            Self::Setup => SETUP,
+            Self::Test => TEST,
+            Self::Bench => BENCH,
+        }
+    }
+}
+
+const OVERVIEW: &str = "\
+Puts MuJoCo in place on first use, then runs a command in release mode.
+
+Usage: cargo x <COMMAND> [ARGUMENTS]
+
+Commands of this program:
+  setup   Put MuJoCo in place under third_party/mujoco, and do nothing else
+  test    Run every test of the workspace, those against MuJoCo's Python package included
+  bench   Run the benches
+
+Any other command is run by `manege`, with the rest of the line unchanged:
+  cargo x --help            what `manege` can do
+  cargo x <COMMAND> --help  about one of its commands
+
+Environment:
+  MUJOCO_DYNAMIC_LINK_DIR   a folder with a libmujoco.so of your own (absolute path); nothing is fetched then
+  MANEGE_ORACLE_PYTHON      a Python of your own with the mujoco package and numpy, for `cargo x test`
+
+Example: cargo x test
+";
+
+const SETUP: &str = "\
+Puts MuJoCo in place under third_party/mujoco, fetching it with pip if it is not there.
+
+Usage: cargo x setup
+
+Does nothing if the library is there and whole. If MUJOCO_DYNAMIC_LINK_DIR names a folder of your own, checks that it
+holds the library and fetches nothing.
+
+Example: cargo x setup && cargo clippy --workspace
+";
+
+const TEST: &str = "\
+Runs every test of the workspace in release mode, documentation examples included.
+
+Usage: cargo x test [ARGUMENTS OF cargo test]
+
+Results are compared with MuJoCo's own Python package, which is installed into a virtual environment at target/venv
+on first use. Where that is impossible, one line says why and those tests are skipped. MANEGE_ORACLE_PYTHON names an
+interpreter of your own instead. `--package NAME` narrows the run to one package; see also `cargo test --help`.
+
+Example: cargo x test --package manege-systems reward
+";
+
+const BENCH: &str = "\
+Runs the benches.
+
+Usage: cargo x bench [ARGUMENTS OF cargo bench]
+
+Example: cargo x bench -- --save-baseline before
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Request, UsageError> {
+        Request::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn no_words_ask_for_the_overview() {
+        assert_eq!(parse(""), Ok(Request::Help(Topic::Overview)));
+    }
+
+    #[test]
+    fn own_commands_take_the_words_after_them() {
+        assert_eq!(parse("setup"), Ok(Request::Setup));
+        assert_eq!(parse("test"), Ok(Request::Test(vec![])));
+        assert_eq!(
+            parse("test -p manege-systems -- --nocapture"),
+            Ok(Request::Test(words("-p manege-systems -- --nocapture")))
+        );
+        assert_eq!(parse("bench -- step"), Ok(Request::Bench(words("-- step"))));
+    }
+
+    #[test]
+    fn help_of_own_commands_is_printed_here() {
+        assert_eq!(parse("setup --help"), Ok(Request::Help(Topic::Setup)));
+        assert_eq!(parse("test -h"), Ok(Request::Help(Topic::Test)));
+        assert_eq!(parse("bench --help"), Ok(Request::Help(Topic::Bench)));
+        // After `--` the word is for the test runner.
+        assert_eq!(
+            parse("test -- --help"),
+            Ok(Request::Test(words("-- --help")))
+        );
+    }
+
+    #[test]
+    fn every_other_line_reaches_manege_unchanged() {
+        for line in [
+            "collect --help",
+            "--help",
+            "collekt",
+            "tasks setup",
+            "-- test",
+            "cases --envs 8 --json",
+        ] {
+            assert_eq!(parse(line), Ok(Request::Manege(words(line))), "{line}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn words_that_are_not_text_reach_manege_unchanged() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = OsString::from_vec(vec![b'a', 0xff]);
+        assert_eq!(
+            Request::parse([odd.clone()]),
+            Ok(Request::Manege(vec![odd]))
+        );
+    }
+
+    #[test]
+    fn setup_refuses_a_word() {
+        assert_eq!(
+            parse("setup now"),
+            Err(UsageError::SetupArgument("now".to_owned()))
+        );
+    }
+}
