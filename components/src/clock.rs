@@ -10,11 +10,3 @@ pub struct EpisodeClock {
     /// Number of the episode: 0 before the first reset, then counting resets of this row from 1.
     pub episode: u32,
 }
-
-impl EpisodeClock {
-    /// Starts the next episode.
-    pub fn restart(&mut self) {
-        self.step = 0;
-        self.episode = self.episode.wrapping_add(1);
-    }
-}

@@ -1,1 +1,15 @@
-//! Tasks.
+//! The tasks: robots, terms and presets.
+//!
+//! A [`Task`] is a name, a model, and a function from preset to [`EnvironmentConfig`]. [`tasks`] lists the built-in ones.
+//! [`terms`] holds the terms that they are made of; an application's own task uses them, and its own, in the same way.
+
+mod go2_joystick_flat;
+mod robots;
+mod task;
+pub mod terms;
+
+pub use robots::ModelFiles;
+pub use task::{Preset, Task, TaskError, find, tasks};
+
+#[cfg(doc)]
+use manege_systems::config::EnvironmentConfig;

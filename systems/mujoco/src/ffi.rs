@@ -15,7 +15,8 @@ pub struct mjBatch {
 }
 
 /// Function run on one simulation by [`mjb_apply`].
-pub type mjfBatchFunc = unsafe extern "C-unwind" fn(m: *const mjModel, d: *mut mjData, sim: c_int, arg: *mut c_void);
+pub type mjfBatchFunc =
+    unsafe extern "C-unwind" fn(m: *const mjModel, d: *mut mjData, sim: c_int, arg: *mut c_void);
 
 /// Parameters of [`mjb_makeBatch`].
 #[repr(C)]
@@ -44,7 +45,13 @@ unsafe extern "C-unwind" {
     pub fn mjb_status(b: *const mjBatch) -> *const c_int;
     pub fn mjb_error(b: *const mjBatch, sim: c_int) -> *const c_char;
 
-    pub fn mjb_step(b: *mut mjBatch, ids: *const c_int, nid: c_int, nstep: c_int, stage: c_int) -> c_int;
+    pub fn mjb_step(
+        b: *mut mjBatch,
+        ids: *const c_int,
+        nid: c_int,
+        nstep: c_int,
+        stage: c_int,
+    ) -> c_int;
     pub fn mjb_forward(b: *mut mjBatch, ids: *const c_int, nid: c_int, stage: c_int) -> c_int;
     pub fn mjb_apply(
         b: *mut mjBatch,
@@ -55,8 +62,18 @@ unsafe extern "C-unwind" {
         save: c_int,
     ) -> c_int;
 
-    pub fn mjb_output(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
-    pub fn mjb_expand(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
+    pub fn mjb_output(
+        b: *mut mjBatch,
+        name: *const c_char,
+        size: *mut c_int,
+        elemsize: *mut c_int,
+    ) -> *mut c_void;
+    pub fn mjb_expand(
+        b: *mut mjBatch,
+        name: *const c_char,
+        size: *mut c_int,
+        elemsize: *mut c_int,
+    ) -> *mut c_void;
     pub fn mjb_setConst(b: *mut mjBatch, ids: *const c_int, nid: c_int) -> c_int;
 }
 
@@ -64,9 +81,13 @@ unsafe extern "C-unwind" {
 unsafe extern "C-unwind" {
     pub fn mj_setState(m: *const mjModel, d: *mut mjData, state: *const mjtNum, sig: c_int);
     pub fn mj_step(m: *const mjModel, d: *mut mjData);
+    pub fn mj_forwardSkip(m: *const mjModel, d: *mut mjData, skipstage: c_int, skipsensor: c_int);
+    pub fn mj_Euler(m: *const mjModel, d: *mut mjData);
+    pub fn mj_implicit(m: *const mjModel, d: *mut mjData);
     pub fn mj_forward(m: *const mjModel, d: *mut mjData);
     pub fn mj_checkPos(m: *const mjModel, d: *mut mjData);
     pub fn mj_checkVel(m: *const mjModel, d: *mut mjData);
+    pub fn mj_checkAcc(m: *const mjModel, d: *mut mjData);
     pub fn mj_fwdPosition(m: *const mjModel, d: *mut mjData);
     pub fn mj_fwdVelocity(m: *const mjModel, d: *mut mjData);
     pub fn mj_kinematics(m: *const mjModel, d: *mut mjData);

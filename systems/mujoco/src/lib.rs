@@ -33,8 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is the only crate of the workspace with `unsafe` code. What keeps it sound is stated where it is used; the
-//! rule for code that runs inside a batch call is in [`ffi`](mod@ffi).
+//! This is the only crate of the workspace with `unsafe` code; what keeps it sound is stated where it is used.
 
 // The point of the crate.
 #![allow(unsafe_code)]
@@ -47,10 +46,12 @@ mod log;
 mod model;
 
 pub use batch::{
-    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, Source, StateField, Step, Warning,
+    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, Source, StateField,
+    Step, Warning,
 };
 pub use error::{BatchError, FaultReason, ModelError, RowFault, Unstable};
 pub use log::install_log_handler;
 pub use model::{
-    Actuator, Body, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind, OptionValue, Sensor, Stage,
+    Actuator, Body, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind,
+    OptionValue, Sensor, Stage,
 };

@@ -106,6 +106,8 @@ pub(super) struct Plan {
     width: usize,
     copies: Vec<Copy>,
     velocities: Vec<Velocity>,
+    /// Whether sensors must be evaluated in the last physics step, because some are not after it.
+    pub(super) sensors_of_last_step: bool,
     /// What to evaluate after the last physics step.
     pub(super) after_step: Refresh,
     /// What to evaluate after a state was written.
@@ -113,13 +115,23 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(model: &Model, sources: &[Source], freshness: Freshness) -> Result<Self, BatchError> {
+    pub(super) fn new(
+        model: &Model,
+        sources: &[Source],
+        freshness: Freshness,
+    ) -> Result<Self, BatchError> {
         let after_write = Refresh::for_outputs(model, sources);
         let mut plan = Self {
             ranges: Vec::with_capacity(sources.len()),
             width: 0,
             copies: Vec::new(),
             velocities: Vec::new(),
+            sensors_of_last_step: match freshness {
+                Freshness::Fresh => after_write.needs_acceleration(),
+                Freshness::LastSubstep => sources
+                    .iter()
+                    .any(|source| matches!(source, Source::Sensor(_))),
+            },
             after_step: match freshness {
                 Freshness::Fresh => after_write.without_acceleration(),
                 Freshness::LastSubstep => Refresh::default(),
@@ -180,11 +192,21 @@ impl Plan {
         {
             last.len += len;
         } else if len > 0 {
-            self.copies.push(Copy { array, from, to, len });
+            self.copies.push(Copy {
+                array,
+                from,
+                to,
+                len,
+            });
         }
     }
 
-    fn velocity(&mut self, body: usize, half: impl Fn(&mut Velocity) -> &mut Option<usize>, to: usize) {
+    fn velocity(
+        &mut self,
+        body: usize,
+        half: impl Fn(&mut Velocity) -> &mut Option<usize>,
+        to: usize,
+    ) {
         // The body exists, and MuJoCo numbers bodies with `int`.
         let body = body as i32;
         for velocity in &mut self.velocities {
@@ -193,7 +215,11 @@ impl Plan {
                 return;
             }
         }
-        let mut velocity = Velocity { body, linear: None, angular: None };
+        let mut velocity = Velocity {
+            body,
+            linear: None,
+            angular: None,
+        };
         *half(&mut velocity) = Some(to);
         self.velocities.push(velocity);
     }
@@ -203,11 +229,24 @@ impl Plan {
     /// # Safety
     /// `model` is the plan's model, with or without per-row values, and `data` belongs to it; both are valid. `output` is
     /// valid for `width` values that nothing else accesses.
-    pub(super) unsafe fn copy_out(&self, model: *const mjModel, data: *const mjData, output: *mut f64) {
-        for &Copy { array, from, to, len } in &self.copies {
+    pub(super) unsafe fn copy_out(
+        &self,
+        model: *const mjModel,
+        data: *const mjData,
+        output: *mut f64,
+    ) {
+        for &Copy {
+            array,
+            from,
+            to,
+            len,
+        } in &self.copies
+        {
             // SAFETY: the source was checked against the model's sizes, which are those of the data's arrays, and the
             // destination lies within the row's `width` values.
-            unsafe { std::ptr::copy_nonoverlapping(array.first(data).add(from), output.add(to), len) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(array.first(data).add(from), output.add(to), len)
+            };
         }
         for velocity in &self.velocities {
             let mut halves = [0.0; 6];
@@ -217,7 +256,12 @@ impl Plan {
                 let object = mjtObj::mjOBJ_XBODY as i32;
                 ffi::mj_objectVelocity(model, data, object, velocity.body, halves.as_mut_ptr(), 0);
             }
-            for (half, to) in halves.as_chunks::<3>().0.iter().zip([velocity.angular, velocity.linear]) {
+            for (half, to) in halves
+                .as_chunks::<3>()
+                .0
+                .iter()
+                .zip([velocity.angular, velocity.linear])
+            {
                 if let Some(to) = to {
                     // SAFETY: the three values lie within the row's `width` values.
                     unsafe { std::ptr::copy_nonoverlapping(half.as_ptr(), output.add(to), 3) };

@@ -73,7 +73,15 @@ impl Refresh {
 
     /// What is left to evaluate when acceleration-dependent values may stay those of the last physics step.
     pub(super) fn without_acceleration(self) -> Self {
-        Self { acceleration: false, ..self }
+        Self {
+            acceleration: false,
+            ..self
+        }
+    }
+
+    /// Whether some outputs depend on accelerations.
+    pub(super) fn needs_acceleration(self) -> bool {
+        self.acceleration
     }
 
     fn need(&mut self, position: Position, velocity: Velocity) {
@@ -83,7 +91,9 @@ impl Refresh {
 
     fn need_sensor(&mut self, model: &Model, sensor: usize) {
         // The plan reports a sensor that does not exist.
-        let Some(stage) = model.sensors().nth(sensor).map(|sensor| sensor.stage) else { return };
+        let Some(stage) = model.sensors().nth(sensor).map(|sensor| sensor.stage) else {
+            return;
+        };
         match stage {
             Stage::Position => {
                 self.position_sensors = true;
@@ -169,7 +179,11 @@ fn position_of(model: &Model, sensor: usize) -> Position {
         Position::Masses
     } else if kind.is_in(&[mjtSensor::mjSENS_CONTACT]) {
         Position::Contacts
-    } else if kind.is_in(&[mjtSensor::mjSENS_JOINTPOS, mjtSensor::mjSENS_BALLQUAT, mjtSensor::mjSENS_CLOCK]) {
+    } else if kind.is_in(&[
+        mjtSensor::mjSENS_JOINTPOS,
+        mjtSensor::mjSENS_BALLQUAT,
+        mjtSensor::mjSENS_CLOCK,
+    ]) {
         Position::None
     } else {
         Position::Whole
@@ -225,7 +239,10 @@ impl Kind {
             )
         };
         let camera = mjtObj::mjOBJ_CAMERA as i32;
-        Self { sensor: kinds[sensor], camera: objects[sensor] == camera || references[sensor] == camera }
+        Self {
+            sensor: kinds[sensor],
+            camera: objects[sensor] == camera || references[sensor] == camera,
+        }
     }
 
     fn is_in(&self, sensors: &[mjtSensor]) -> bool {

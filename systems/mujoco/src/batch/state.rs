@@ -59,6 +59,15 @@ impl StateField {
     ];
 }
 
+// The table is indexed by the fields.
+const _: () = {
+    let mut index = 0;
+    while index < StateField::ALL.len() {
+        assert!(StateField::ALL[index].0 as usize == index);
+        index += 1;
+    }
+};
+
 /// Where each part of the state is within a row.
 pub(super) struct Layout([std::ops::Range<usize>; StateField::ALL.len()]);
 
@@ -81,14 +90,13 @@ impl Layout {
     }
 
     fn range(&self, field: StateField) -> std::ops::Range<usize> {
-        // The table lists the fields in declaration order.
         self.0[field as usize].clone()
     }
 }
 
 /// The batch's state rows.
 pub(super) struct Rows {
-    first: NonNull<f64>,
+    first: *mut f64,
     rows: usize,
     width: usize,
 }
@@ -98,10 +106,13 @@ impl Rows {
     /// `raw` is a batch of `rows` rows that outlives the result.
     pub(super) unsafe fn new(raw: NonNull<ffi::mjBatch>, rows: usize) -> Self {
         // SAFETY: a batch.
-        let (first, width) = unsafe { (ffi::mjb_state(raw.as_ptr()), ffi::mjb_nstate(raw.as_ptr())) };
-        let width = usize::try_from(width).unwrap_or(0);
-        // A state contains the time, so rows are never empty and the pointer is never null.
-        Self { first: NonNull::new(first).unwrap_or(NonNull::dangling()), rows, width }
+        let (first, width) =
+            unsafe { (ffi::mjb_state(raw.as_ptr()), ffi::mjb_nstate(raw.as_ptr())) };
+        Self {
+            first,
+            rows,
+            width: usize::try_from(width).unwrap_or(0),
+        }
     }
 
     pub(super) fn width(&self) -> usize {
@@ -110,19 +121,19 @@ impl Rows {
 
     /// The first row's first value; rows follow each other without gaps.
     pub(super) fn as_ptr(&self) -> *const f64 {
-        self.first.as_ptr()
+        self.first
     }
 
     pub(super) fn row(&self, row: usize) -> &[f64] {
         assert!(row < self.rows, "callers check rows");
         // SAFETY: the row exists, and nothing writes to it while `self` is borrowed.
-        unsafe { array(self.first.as_ptr().add(row * self.width), self.width) }
+        unsafe { array(self.first.add(row * self.width), self.width) }
     }
 
     fn row_mut(&mut self, row: usize) -> &mut [f64] {
         assert!(row < self.rows, "callers check rows");
         // SAFETY: the row exists, and nothing else reads or writes it while `self` is borrowed mutably.
-        unsafe { array_mut(self.first.as_ptr().add(row * self.width), self.width) }
+        unsafe { array_mut(self.first.add(row * self.width), self.width) }
     }
 }
 
@@ -212,7 +223,9 @@ impl Batch {
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn reset_rows(&mut self, rows: Option<&[u32]>) -> Result<(), BatchError> {
         for row in self.select(rows)?.rows(self.rows) {
-            self.state.row_mut(row as usize).copy_from_slice(&self.initial);
+            self.state
+                .row_mut(row as usize)
+                .copy_from_slice(&self.initial);
         }
         Ok(())
     }

@@ -1,0 +1,9 @@
+//! The managers: each a module with its term trait, its options, and its systems.
+
+pub mod action;
+pub mod command;
+pub mod event;
+pub mod observation;
+pub mod reward;
+pub mod termination;
+pub mod task;

@@ -1,0 +1,249 @@
+//! Puts an environment into a world.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::RunSystemOnce;
+use manege_components::{ResetRequested, Row, RowBundle, RowWidths, Termination};
+
+use crate::backend::{BackendBuilder, BackendRequest, Feature, Freshness};
+use crate::buffers::StepBuffers;
+use crate::build::{BuildContext, BuildError, max_episode_steps};
+use crate::config::{ConfigError, EnvironmentConfig};
+use crate::error::StepError;
+use crate::log::StepLog;
+use crate::managers::action::{ActionInput, ActionManager};
+use crate::managers::command::CommandManager;
+use crate::managers::event::{EventManager, startup_events};
+use crate::managers::observation::{FinalObservations, ObservationBuffers, ObservationManager};
+use crate::managers::reward::RewardManager;
+use crate::managers::task;
+use crate::managers::termination::TerminationManager;
+use crate::physics::{Divergences, Physics, StateLayout};
+use crate::reset::ResetLog;
+use crate::row_view::Workers;
+use crate::schedule::{ResetSchedule, StepSchedule, reset_schedule, step_schedule};
+use crate::staging::Staging;
+use crate::step::{AutoReset, Controls, Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
+use crate::timing::StepTimings;
+
+/// What an application chooses about an environment, apart from its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuntimeOptions {
+    /// Number of rows, at least 1.
+    pub rows: usize,
+    /// Most threads that run at once, at least 1.
+    pub threads: usize,
+    /// Key of every random stream.
+    pub seed: u64,
+    /// When rows whose episode ended start the next one.
+    pub auto_reset: AutoReset,
+    /// Whether observations get their noise.
+    pub corruption: bool,
+    /// Whether events vary the model and push the robot, and reset draws spread over their ranges.
+    pub randomization: bool,
+}
+
+impl RuntimeOptions {
+    /// `rows` rows on one thread with seed 0, automatic resets and all randomness.
+    #[must_use]
+    pub fn new(rows: usize) -> Self {
+        Self { rows, threads: 1, seed: 0, auto_reset: AutoReset::SameStep, corruption: true, randomization: true }
+    }
+}
+
+/// Spawns the rows into `world`, inserts the managers and buffers as resources, and adds both schedules.
+///
+/// Afterwards the world is ready for [`reset_all`]; then for [`step`], once per control step. `extend` gets the two
+/// schedules before they are built, to add systems of its own ordered against
+/// [`StepSystems`](crate::schedule::StepSystems) and [`ResetSystems`](crate::schedule::ResetSystems).
+///
+/// # Errors
+/// The configuration makes no sense, a term cannot be built, the backend lacks something, or the order of the systems
+/// in a schedule is not defined.
+pub fn install(
+    world: &mut World,
+    config: &EnvironmentConfig,
+    model: Box<dyn BackendBuilder>,
+    options: RuntimeOptions,
+    extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule),
+) -> Result<(), BuildError> {
+    for (what, count) in [("the number of rows", options.rows), ("the number of threads", options.threads)] {
+        if count == 0 || u32::try_from(count).is_err() {
+            return Err(BuildError::Zero { what });
+        }
+    }
+    config.validate()?;
+    let substeps = config.physics.substeps()?;
+    if (model.info().timestep - config.physics.timestep).abs() > 1e-12 {
+        return Err(ConfigError::Impossible {
+            path: "physics.timestep".to_owned(),
+            message: format!("the model was loaded with a timestep of {} s", model.info().timestep),
+        }
+        .into());
+    }
+    let randomness = Randomness { seed: options.seed, enabled: options.randomization };
+    let control_period = config.physics.control_period;
+    let timing = Timing {
+        control_period,
+        substeps,
+        episode_length: config.episode_length,
+        max_episode_steps: max_episode_steps(config.episode_length, control_period),
+    };
+    let keyframe = (!config.keyframe.is_empty()).then_some(config.keyframe.as_str());
+
+    let mut log = StepLog::default();
+    let mut context = BuildContext::new(&*model, keyframe, control_period, config.episode_length)?;
+    let tasks = task::build(&config.task, &mut context)?;
+    // In the order of the contract: later managers may refer to earlier ones.
+    let events = EventManager::build(&config.events, &mut context, options.rows, randomness)?;
+    let commands = CommandManager::build(&config.commands, &mut context, &mut log)?;
+    let actions = ActionManager::build(&config.actions, &mut context, options.rows)?;
+    let observations = ObservationManager::build(&config.observations, &mut context, options.corruption)?;
+    let terminations = TerminationManager::build(&config.terminations, &mut context)?;
+    let step_factor = if config.scale_rewards_by_dt { control_period } else { 1.0 };
+    let rewards = RewardManager::build(&config.rewards, &mut context, step_factor)?;
+    let layout = StateLayout {
+        qpos: context.output(crate::backend::Output::Qpos)?,
+        qvel: context.output(crate::backend::Output::Qvel)?,
+    };
+
+    let widths = RowWidths {
+        robot_state: context.output_width(),
+        action: actions.width(),
+        command: commands.widths().clone(),
+        task_state: context.task_state_width(),
+        observation: observations.width(),
+        raw_observation: observations.raw_width(),
+        history: observations.history_widths(),
+        reward_terms: rewards.names().len(),
+        event_timers: events.row_timers(),
+    };
+    let freshness = if config.physics.fresh { Freshness::Fresh } else { Freshness::LastSubstep };
+    context.require(Feature::Freshness(freshness))?;
+    let request = BackendRequest {
+        rows: options.rows,
+        threads: options.threads,
+        outputs: context.outputs(),
+        fields: context.fields().to_vec(),
+        substep_feedback: actions.needs_substep_feedback(),
+        freshness,
+    };
+    let staging = Staging::new(context.info(), context.default_qpos(), context.fields(), options.rows);
+    let controls = Controls::new(options.rows, context.info().nu);
+    let task_names = TaskStateNames(context.task_state_names());
+    let backend = model.build(&request)?;
+
+    let bundles = (0..options.rows as u32).map(|row| RowBundle::new(Row(row), options.seed, &widths));
+    let entities: Vec<Entity> = world.spawn_batch(bundles.collect::<Vec<_>>()).collect();
+    world.insert_resource(RowEntities(entities));
+    world.insert_resource(ObservationBuffers::new(&observations, options.rows));
+    world.insert_resource(FinalObservations::new(&observations, options.rows));
+    world.insert_resource(StepBuffers::new(options.rows, &rewards, &mut log));
+    world.insert_resource(ResetLog::new(&rewards, &terminations, &mut log));
+    world.insert_resource(log);
+    world.insert_resource(events);
+    world.insert_resource(commands);
+    world.insert_resource(actions);
+    world.insert_resource(observations);
+    world.insert_resource(terminations);
+    world.insert_resource(rewards);
+    world.insert_resource(ActionInput { values: vec![0.0; options.rows * widths.action] });
+    world.insert_resource(controls);
+    world.insert_resource(staging);
+    world.insert_resource(Physics::new(backend));
+    world.insert_resource(layout);
+    world.insert_resource(task_names);
+    world.insert_resource(timing);
+    world.insert_resource(randomness);
+    world.insert_resource(options.auto_reset);
+    world.insert_resource(Workers::new(options.threads)?);
+    world.init_resource::<ResettingRows>();
+    world.init_resource::<StepStatus>();
+    world.init_resource::<StepCounter>();
+    world.init_resource::<StepTimings>();
+    world.init_resource::<Divergences>();
+
+    let (mut step, mut reset) = (step_schedule(), reset_schedule());
+    for task in tasks {
+        task.install(world, &mut step, &mut reset);
+    }
+    extend(world, &mut step, &mut reset);
+    for schedule in [&mut step, &mut reset] {
+        schedule.initialize(world).map_err(|error| {
+            BuildError::Schedule(error.to_string(schedule.graph(), world))
+        })?;
+    }
+    world.add_schedule(step);
+    world.add_schedule(reset);
+
+    world.run_system_once(startup_events).map_err(|error| BuildError::Schedule(error.to_string()))?;
+    match world.resource_mut::<StepStatus>().take() {
+        Ok(()) => Ok(()),
+        Err(StepError::Backend(error)) => Err(error.into()),
+        Err(error) => Err(BuildError::Schedule(error.to_string())),
+    }
+}
+
+/// Names of the per-row task state, with their places in [`TaskState`](manege_components::TaskState).
+#[derive(Resource, Debug, Clone, Default)]
+pub struct TaskStateNames(pub indexmap::IndexMap<String, crate::handles::TaskSlice>);
+
+/// Takes every row through one control step with the actions in [`ActionInput`].
+///
+/// # Errors
+/// See [`StepError`]. After an error about the actions, nothing has changed and the next step may follow.
+pub fn step(world: &mut World) -> Result<(), StepError> {
+    world.run_schedule(StepSchedule);
+    // Without this, removed tags would be remembered for ever.
+    world.clear_trackers();
+    world.resource_mut::<StepStatus>().take()
+}
+
+/// Restarts every row by hand.
+///
+/// # Errors
+/// See [`StepError`].
+pub fn reset_all(world: &mut World) -> Result<(), StepError> {
+    let rows: Vec<Entity> = world.resource::<RowEntities>().0.clone();
+    reset_entities(world, &rows)
+}
+
+/// Restarts the given rows by hand; the others are untouched.
+///
+/// The rows get the same new episode that an automatic reset would have given them; their flags are cleared.
+///
+/// # Errors
+/// A row does not exist or is given twice; nothing was changed then. Else see [`StepError`].
+pub fn reset_rows(world: &mut World, rows: &[u32]) -> Result<(), StepError> {
+    let entities = &world.resource::<RowEntities>().0;
+    let mut seen = vec![false; entities.len()];
+    for &row in rows {
+        match seen.get_mut(row as usize) {
+            Some(seen) if !*seen => *seen = true,
+            _ => return Err(StepError::Row { row, rows: entities.len() }),
+        }
+    }
+    let entities: Vec<Entity> = rows.iter().map(|&row| entities[row as usize]).collect();
+    reset_entities(world, &entities)
+}
+
+fn reset_entities(world: &mut World, entities: &[Entity]) -> Result<(), StepError> {
+    if entities.is_empty() {
+        return Ok(());
+    }
+    for &entity in entities {
+        world.entity_mut(entity).insert(ResetRequested);
+    }
+    world.resource_mut::<StepLog>().clear();
+    world.run_schedule(ResetSchedule);
+    // The reset pass reported the flags of the episodes that ended; nothing of them is the outcome of a step.
+    world.resource_scope(|world, mut buffers: Mut<StepBuffers>| {
+        for &entity in &world.resource::<ResettingRows>().entities.clone() {
+            if let Ok((row, mut termination)) = world.query::<(&Row, &mut Termination)>().get_mut(world, entity) {
+                *termination = Termination::default();
+                buffers.set_flags(*row, &termination);
+            }
+        }
+    });
+    world.clear_trackers();
+    world.resource_mut::<StepStatus>().take()
+}

@@ -1,0 +1,171 @@
+//! The two schedules and their system sets, in the order in which they run.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel};
+
+use crate::buffers::publish_step;
+use crate::managers::{action, command, event, observation, reward, termination};
+use crate::physics::{commit_resets, dispatch_physics, read_state};
+use crate::reset;
+use crate::step::step_is_ok;
+use crate::timing;
+
+/// Label of the schedule that takes every row through one control step.
+#[derive(ScheduleLabel, Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StepSchedule;
+
+/// Label of the schedule that restarts the rows that carry [`ResetRequested`](manege_components::ResetRequested).
+#[derive(ScheduleLabel, Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ResetSchedule;
+
+/// What happens in a control step. The sets run in this order, each after the one before it.
+///
+/// A host orders its own systems against them, in [`StepSchedule`]:
+/// `my_system.after(StepSystems::Physics).before(StepSystems::Termination)`.
+#[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StepSystems {
+    /// Actions are checked. A bad action ends the step here, with nothing changed.
+    Check,
+    /// Actions are shifted into their history, scaled, offset and clipped; controls are written.
+    Action,
+    /// One physics dispatch, all substeps inside.
+    Physics,
+    /// The new state is read once into the rows; diverged rows are marked.
+    State,
+    /// Per-row state that tasks keep (clocks, phases) advances. The runtime has no systems here.
+    Task,
+    /// Terminations are evaluated, and rows that are over are marked for reset.
+    Termination,
+    /// Rewards are evaluated.
+    Reward,
+    /// Metrics are gathered, and rewards and flags are copied to the caller's buffers.
+    Metrics,
+    /// Step events, then interval events.
+    Event,
+    /// Commands follow their timers; rows that are over keep theirs.
+    Command,
+    /// Observations of all rows; those of rows that are over are kept as final observations.
+    Observation,
+    /// The [`ResetSchedule`] runs if any row asks for it.
+    Reset,
+    /// The step is complete.
+    Recorder,
+}
+
+/// What happens in a reset pass. The sets run in this order, each after the one before it.
+#[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResetSystems {
+    /// The rows are listed. Their components still describe the end of the last episode.
+    Begin,
+    /// Curricula look at the episodes that ended.
+    Curriculum,
+    /// The next episode begins to exist: random streams change, and reset events stage the new state.
+    Event,
+    /// Commands are logged and drawn anew.
+    Command,
+    /// The staged state is written, in one dispatch.
+    Commit,
+    /// Managers forget the last episode: histories, sums, timers.
+    Managers,
+    /// Per-row state that tasks keep restarts. The runtime has no systems here.
+    Task,
+    /// Commands are updated without letting time pass, and the first observation is made.
+    Observation,
+    /// The tags are removed.
+    Finish,
+}
+
+fn strict(schedule: &mut Schedule) {
+    // One thread, because the systems are parallel inside; and an undefined order must not build.
+    schedule.set_executor(bevy_ecs::schedule::SingleThreadedExecutor::new());
+    schedule.set_build_settings(ScheduleBuildSettings {
+        ambiguity_detection: LogLevel::Error,
+        hierarchy_detection: LogLevel::Error,
+        ..ScheduleBuildSettings::default()
+    });
+}
+
+/// The step schedule with the runtime's own systems.
+#[must_use]
+pub fn step_schedule() -> Schedule {
+    let mut schedule = Schedule::new(StepSchedule);
+    strict(&mut schedule);
+    schedule.configure_sets(
+        (
+            StepSystems::Check,
+            (
+                StepSystems::Action,
+                StepSystems::Physics,
+                StepSystems::State,
+                StepSystems::Task,
+                StepSystems::Termination,
+                StepSystems::Reward,
+                StepSystems::Metrics,
+                StepSystems::Event,
+                StepSystems::Command,
+                StepSystems::Observation,
+                StepSystems::Reset,
+                StepSystems::Recorder,
+            )
+                .chain()
+                .run_if(step_is_ok),
+        )
+            .chain(),
+    );
+    schedule.add_systems((
+        action::check_actions.in_set(StepSystems::Check),
+        (timing::begin_step, reset::begin_step, action::process_actions).chain().in_set(StepSystems::Action),
+        dispatch_physics.in_set(StepSystems::Physics),
+        read_state.in_set(StepSystems::State),
+        (termination::compute_terminations, reset::request_resets).chain().in_set(StepSystems::Termination),
+        reward::compute_rewards.in_set(StepSystems::Reward),
+        publish_step.in_set(StepSystems::Metrics),
+        event::step_and_interval_events.in_set(StepSystems::Event),
+        command::compute_commands.in_set(StepSystems::Command),
+        observation::compute_observations.in_set(StepSystems::Observation),
+        reset::run_resets.in_set(StepSystems::Reset),
+        timing::end_step.in_set(StepSystems::Recorder),
+    ));
+    schedule
+}
+
+/// The reset schedule with the runtime's own systems.
+#[must_use]
+pub fn reset_schedule() -> Schedule {
+    let mut schedule = Schedule::new(ResetSchedule);
+    strict(&mut schedule);
+    schedule.configure_sets(
+        (
+            ResetSystems::Begin,
+            ResetSystems::Curriculum,
+            ResetSystems::Event,
+            ResetSystems::Command,
+            ResetSystems::Commit,
+            ResetSystems::Managers,
+            ResetSystems::Task,
+            ResetSystems::Observation,
+            ResetSystems::Finish,
+        )
+            .chain(),
+    );
+    schedule.add_systems((
+        reset::begin_reset.in_set(ResetSystems::Begin),
+        (reset::begin_episodes, event::reset_events).chain().in_set(ResetSystems::Event),
+        command::reset_commands.in_set(ResetSystems::Command),
+        commit_resets.in_set(ResetSystems::Commit),
+        (
+            reset::reset_actions,
+            reset::reset_rewards,
+            observation::reset_observation_history,
+            event::reset_event_timers,
+            reset::reset_clocks,
+        )
+            .chain()
+            .in_set(ResetSystems::Managers),
+        (command::compute_reset_commands, observation::compute_reset_observations)
+            .chain()
+            .in_set(ResetSystems::Observation),
+        reset::finish_reset.in_set(ResetSystems::Finish),
+    ));
+    schedule
+}

@@ -1,0 +1,10 @@
+//! Terms that tasks are made of, by manager.
+//!
+//! Each is a struct of parameters that configuration files can change, with the formula it computes in its
+//! documentation.
+
+pub mod events;
+pub mod gait;
+pub mod observations;
+pub mod rewards;
+pub mod terminations;

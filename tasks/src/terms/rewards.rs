@@ -1,0 +1,147 @@
+//! Reward terms.
+//!
+//! `v` and `ω` are the floating root's linear and angular velocity in its body frame, `q` the joint positions, `a` the
+//! raw action.
+
+use glam::DVec3;
+use manege_systems::build::{BuildContext, BuildError};
+use manege_systems::config::{ConfigError, TermParams};
+use manege_systems::handles::StateSlice;
+use manege_systems::managers::reward::{RewardTerm, reward};
+use manege_systems::row_view::RowView;
+use serde::{Deserialize, Serialize};
+
+/// The floating root's velocity in its body frame.
+#[derive(Clone, Copy)]
+struct BodyVelocity {
+    orientation: StateSlice,
+    linear: StateSlice,
+}
+
+impl BodyVelocity {
+    fn resolve(context: &mut BuildContext<'_>) -> Result<Self, BuildError> {
+        Ok(Self { orientation: context.root_orientation()?, linear: context.root_linear_velocity()? })
+    }
+
+    fn linear(self, row: &RowView<'_>) -> DVec3 {
+        row.rotation(self.orientation).inverse() * row.vec3(self.linear)
+    }
+}
+
+fn variance(std: f64) -> Result<f64, BuildError> {
+    if std.is_finite() && std > 0.0 {
+        return Ok(std * std);
+    }
+    Err(ConfigError::Impossible { path: "std".to_owned(), message: format!("{std} is not positive") }.into())
+}
+
+/// `exp(-|c_xy - v_xy|² / std²)`: how well the planar velocity follows the command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrackLinearVelocity {
+    /// Name of the velocity command.
+    pub command: String,
+    /// Error at which the reward is 1/e, m/s.
+    pub std: f64,
+}
+
+impl TermParams<dyn RewardTerm> for TrackLinearVelocity {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let command = context.command(&self.command)?;
+        let velocity = BodyVelocity::resolve(context)?;
+        let variance = variance(self.std)?;
+        Ok(reward(move |row| {
+            let (wanted, velocity) = (row.command(command), velocity.linear(row));
+            let error = (f64::from(wanted[0]) - velocity.x).powi(2) + (f64::from(wanted[1]) - velocity.y).powi(2);
+            (-error / variance).exp() as f32
+        }))
+    }
+}
+
+/// `exp(-(c_z - ω_z)² / std²)`: how well the yaw rate follows the command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrackAngularVelocity {
+    /// Name of the velocity command.
+    pub command: String,
+    /// Error at which the reward is 1/e, rad/s.
+    pub std: f64,
+}
+
+impl TermParams<dyn RewardTerm> for TrackAngularVelocity {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let command = context.command(&self.command)?;
+        let angular = context.root_angular_velocity()?;
+        let variance = variance(self.std)?;
+        Ok(reward(move |row| {
+            let error = f64::from(row.command(command)[2]) - row.vec3(angular).z;
+            (-error * error / variance).exp() as f32
+        }))
+    }
+}
+
+/// `v_z²`: the root bobbing, m²/s².
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearVelocityZ {}
+
+impl TermParams<dyn RewardTerm> for LinearVelocityZ {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let velocity = BodyVelocity::resolve(context)?;
+        Ok(reward(move |row| velocity.linear(row).z.powi(2) as f32))
+    }
+}
+
+/// `ω_x² + ω_y²`: the root rolling and pitching, rad²/s².
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AngularVelocityXy {}
+
+impl TermParams<dyn RewardTerm> for AngularVelocityXy {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let angular = context.root_angular_velocity()?;
+        Ok(reward(move |row| row.vec3(angular).truncate().length_squared() as f32))
+    }
+}
+
+/// `(z - height)²`: the root's height in the world off its target, m².
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaseHeight {
+    /// Height to keep, m.
+    pub height: f64,
+}
+
+impl TermParams<dyn RewardTerm> for BaseHeight {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let position = context.root_position()?;
+        let height = self.height;
+        Ok(reward(move |row| (row.vec3(position).z - height).powi(2) as f32))
+    }
+}
+
+/// `Σ (a_t - a_{t-1})²`: the action changing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionRate {}
+
+impl TermParams<dyn RewardTerm> for ActionRate {
+    fn build(&self, _context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        Ok(reward(|row| row.action().iter().zip(row.previous_action()).map(|(now, before)| (now - before).powi(2)).sum()))
+    }
+}
+
+/// `Σ |q - q_default|`: the joints off the default pose, rad.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultPoseDeviation {}
+
+impl TermParams<dyn RewardTerm> for DefaultPoseDeviation {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let positions = context.joint_positions()?;
+        let default = context.default_joint_positions();
+        Ok(reward(move |row| {
+            row.state(positions).iter().zip(&default).map(|(q, default)| (q - default).abs()).sum::<f64>() as f32
+        }))
+    }
+}
