@@ -1,1 +1,5 @@
-//! Manège.
+#![doc = include_str!("../README.md")]
+
+pub mod environment;
+
+pub use environment::Environment;

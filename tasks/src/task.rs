@@ -1,6 +1,8 @@
 //! What a task is, and the list of the built-in ones.
 
-use manege_systems::config::{EnvironmentConfig, nearest};
+use manege_systems::backend::mujoco::{self, MujocoBuilder, PhysicsOptions};
+use manege_systems::backend::{BackendBuilder, BackendError};
+use manege_systems::config::{self, EnvironmentConfig, PhysicsConfig, nearest};
 
 use crate::go2_joystick_flat;
 use crate::robots::ModelFiles;
@@ -27,6 +29,26 @@ pub struct Task {
     pub model: ModelFiles,
     /// The environment of a preset in [`presets`](Self::presets).
     pub config: fn(preset: &str) -> EnvironmentConfig,
+}
+
+impl Task {
+    /// Loads the model into the physics engine, with the options of a configuration.
+    ///
+    /// # Errors
+    /// The engine does not take the model or the options.
+    pub fn load(&self, physics: &PhysicsConfig) -> Result<Box<dyn BackendBuilder>, BackendError> {
+        let options = PhysicsOptions {
+            jacobian: match physics.jacobian {
+                config::Jacobian::Dense => mujoco::Jacobian::Dense,
+                config::Jacobian::Sparse => mujoco::Jacobian::Sparse,
+                config::Jacobian::Auto => mujoco::Jacobian::Auto,
+            },
+            islands: physics.islands,
+            midphase: physics.midphase,
+            ..PhysicsOptions::new(physics.timestep)
+        };
+        Ok(Box::new(MujocoBuilder::from_xml_files(self.model.main, self.model.files, &options)?))
+    }
 }
 
 /// A task or preset that does not exist.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mujoco_rs::mujoco_c::{mj_version, mjModel, mjVERSION_HEADER};
-use mujoco_rs::wrappers::MjModel;
+use mujoco_rs::wrappers::{MjModel, MjVfs};
 
 pub use names::ObjectKind;
 pub use objects::{Actuator, Body, Joint, JointKind, Keyframe, Sensor, Stage};
@@ -63,6 +63,20 @@ impl Model {
     pub fn from_xml_str(xml: &str) -> Result<Self, ModelError> {
         prepare()?;
         Self::wrap(MjModel::from_xml_string(xml), || "the XML text".to_owned())
+    }
+
+    /// Compiles the document called `main` among `files` (name, text), which may include the others by name.
+    ///
+    /// # Errors
+    /// [`ModelError::Load`] carries MuJoCo's message.
+    pub fn from_xml_files(main: &str, files: &[(&str, &str)]) -> Result<Self, ModelError> {
+        prepare()?;
+        let mut vfs = MjVfs::new();
+        for (name, text) in files {
+            vfs.add_from_buffer(name, text.as_bytes())
+                .map_err(|error| ModelError::Load { origin: (*name).to_owned(), message: error.to_string() })?;
+        }
+        Self::wrap(MjModel::from_xml_vfs(main, &vfs), || main.to_owned())
     }
 
     /// Reads a model in MuJoCo's binary format, as [`save_mjb`](Self::save_mjb) writes it.

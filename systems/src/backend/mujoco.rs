@@ -73,6 +73,14 @@ impl MujocoBuilder {
         Self::new(Model::from_xml_str(xml).map_err(model_error)?, options)
     }
 
+    /// Compiles the MJCF document called `main` among `files` (name, text), which may include the others by name.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_xml_files(main: &str, files: &[(&str, &str)], options: &PhysicsOptions) -> Result<Self, BackendError> {
+        Self::new(Model::from_xml_files(main, files).map_err(model_error)?, options)
+    }
+
     /// Takes a loaded model.
     ///
     /// # Errors
