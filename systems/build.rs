@@ -3,7 +3,6 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=DEP_MANEGE_MUJOCO_LIB_DIR");
-    let directory =
-        std::env::var("DEP_MANEGE_MUJOCO_LIB_DIR").expect("manege-mujoco is a direct dependency");
+    let directory = std::env::var("DEP_MANEGE_MUJOCO_LIB_DIR").expect("manege-mujoco is a direct dependency");
     println!("cargo::rustc-link-arg=-Wl,-rpath,{directory}");
 }

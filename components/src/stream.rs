@@ -61,7 +61,10 @@ impl Streams {
     /// The generator for the `counter`-th use of `stream`.
     #[must_use]
     pub fn draws(&self, stream: StreamId, counter: u64) -> Draws {
-        Draws { rng: Xoshiro256PlusPlus::seed_from_u64(mix(self.key ^ stream.0).wrapping_add(mix(counter))), centre: false }
+        Draws {
+            rng: Xoshiro256PlusPlus::seed_from_u64(mix(self.key ^ stream.0).wrapping_add(mix(counter))),
+            centre: false,
+        }
     }
 }
 
@@ -174,9 +177,7 @@ mod tests {
     #[test]
     fn neighbouring_keys_give_independent_uniform_numbers() {
         // Means over rows, episodes and counters, each of 40,000 numbers with standard error 0.0015.
-        let mean = |f: &dyn Fn(u32) -> Draws| {
-            (0..40_000).map(|k| f(k).uniform(0.0, 1.0)).sum::<f64>() / 40_000.0
-        };
+        let mean = |f: &dyn Fn(u32) -> Draws| (0..40_000).map(|k| f(k).uniform(0.0, 1.0)).sum::<f64>() / 40_000.0;
         let over_rows = mean(&|k| Streams::for_row(0, Row(k), 0).draws(STREAM, 0));
         let over_episodes = mean(&|k| Streams::for_row(0, Row(0), k).draws(STREAM, 0));
         let over_counters = mean(&|k| Streams::for_row(0, Row(0), 0).draws(STREAM, u64::from(k)));

@@ -103,7 +103,12 @@ pub(super) fn set(world: &mut World, spec: &Spec, initial: &InitialState) -> Res
     Ok(())
 }
 
-fn check(name: &str, rows: usize, width: usize, values: impl ExactSizeIterator<Item = f64>) -> Result<(), InitialError> {
+fn check(
+    name: &str,
+    rows: usize,
+    width: usize,
+    values: impl ExactSizeIterator<Item = f64>,
+) -> Result<(), InitialError> {
     if values.len() != rows * width {
         return Err(InitialError::Shape { name: name.to_owned(), rows, width, actual: values.len() });
     }
@@ -122,11 +127,12 @@ fn resolve<'a>(
     given
         .iter()
         .map(|(name, values)| {
-            let columns = known.iter().find(|columns| columns.name == *name).ok_or_else(|| InitialError::UnknownName {
-                kind,
-                name: name.clone(),
-                available: known.iter().map(|columns| columns.name.as_str()).collect::<Vec<_>>().join(", "),
-            })?;
+            let columns =
+                known.iter().find(|columns| columns.name == *name).ok_or_else(|| InitialError::UnknownName {
+                    kind,
+                    name: name.clone(),
+                    available: known.iter().map(|columns| columns.name.as_str()).collect::<Vec<_>>().join(", "),
+                })?;
             check(name, rows, columns.columns.len(), values.iter().map(|&value| f64::from(value)))?;
             Ok((columns, values.as_slice()))
         })

@@ -26,9 +26,7 @@ fn main() {
 fn link() -> Result<(), String> {
     let target = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if target != "linux" {
-        return Err(format!(
-            "manege-mujoco links MuJoCo on Linux only, not on {target}"
-        ));
+        return Err(format!("manege-mujoco links MuJoCo on Linux only, not on {target}"));
     }
     let library = library()?;
     println!("cargo::rerun-if-changed={}", library.display());
@@ -38,13 +36,8 @@ fn link() -> Result<(), String> {
         let copy = out.join(name);
         // A process may have the old copy mapped: give the new one an inode of its own.
         fs::remove_file(&copy).ok();
-        fs::copy(&library, &copy).map_err(|error| {
-            format!(
-                "cannot copy {} to {}: {error}",
-                library.display(),
-                copy.display()
-            )
-        })?;
+        fs::copy(&library, &copy)
+            .map_err(|error| format!("cannot copy {} to {}: {error}", library.display(), copy.display()))?;
     }
 
     let out = out.display();
@@ -65,17 +58,10 @@ fn library() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{DIRECTORY_VARIABLE} is not set: {hint}"))?;
     let directory = Path::new(&directory);
     let library = directory.join(LINK_NAME);
-    let contents = fs::read(&library)
-        .map_err(|error| format!("cannot read {}: {error}; {hint}", library.display()))?;
+    let contents = fs::read(&library).map_err(|error| format!("cannot read {}: {error}; {hint}", library.display()))?;
     let name = format!("{LOAD_NAME}\0");
-    if !contents
-        .windows(name.len())
-        .any(|window| window == name.as_bytes())
-    {
-        return Err(format!(
-            "{} is not MuJoCo 3.17.0: {hint}",
-            library.display()
-        ));
+    if !contents.windows(name.len()).any(|window| window == name.as_bytes()) {
+        return Err(format!("{} is not MuJoCo 3.17.0: {hint}", library.display()));
     }
     Ok(library)
 }

@@ -400,9 +400,7 @@ pub(crate) fn per_name<V: Copy>(
     resolved
         .into_iter()
         .zip(names)
-        .map(|(value, name)| {
-            value.or(default).ok_or_else(|| BuildError::NoValue { kind, name: (*name).to_owned() })
-        })
+        .map(|(value, name)| value.or(default).ok_or_else(|| BuildError::NoValue { kind, name: (*name).to_owned() }))
         .collect()
 }
 

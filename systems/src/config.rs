@@ -11,13 +11,13 @@ mod patterns;
 mod term;
 
 pub use environment::{
-    ActionEntry, CommandEntry, EnvironmentConfig, EventEntry, GroupConfig, Jacobian, ObservationEntry, PhysicsConfig, RewardEntry, TaskEntry,
-    TerminationEntry,
+    ActionEntry, CommandEntry, EnvironmentConfig, EventEntry, GroupConfig, Jacobian, ObservationEntry, PhysicsConfig,
+    RewardEntry, TaskEntry, TerminationEntry,
 };
-pub use error::{ConfigError, nearest};
 pub(crate) use error::hint;
+pub use error::{ConfigError, nearest};
 pub use merge::{merge, parse_assignment};
-pub use patterns::PerName;
+pub use patterns::{PerColumn, PerName};
 pub use term::{Entry, Term, TermParams};
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -5,5 +5,5 @@ pub mod command;
 pub mod event;
 pub mod observation;
 pub mod reward;
-pub mod termination;
 pub mod task;
+pub mod termination;

@@ -120,7 +120,9 @@ pub(crate) fn read_state(
         }
         workers.split2(&mut states, &mut terminations, |start, states, terminations| {
             let rows = indices[start..].iter().zip(states).zip(terminations);
-            for ((row, state), termination) in rows.filter(|(_, termination)| !termination.idle && !termination.diverged) {
+            for ((row, state), termination) in
+                rows.filter(|(_, termination)| !termination.idle && !termination.diverged)
+            {
                 if !physics.read(*row, state) {
                     termination.diverged = true;
                     // Told apart from the backend's own faults until they have been counted, below.

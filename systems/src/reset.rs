@@ -25,8 +25,7 @@ impl ResetLog {
     pub(crate) fn new(rewards: &RewardManager, terminations: &TerminationManager, log: &mut StepLog) -> Self {
         Self {
             rewards: log.register(rewards.names().iter().map(|name| format!("Episode_Reward/{name}"))),
-            terminations: log
-                .register(terminations.names().iter().map(|name| format!("Episode_Termination/{name}"))),
+            terminations: log.register(terminations.names().iter().map(|name| format!("Episode_Termination/{name}"))),
         }
     }
 }
@@ -58,11 +57,7 @@ pub(crate) fn begin_step(
 }
 
 /// Marks the rows whose episode ended in this step.
-pub(crate) fn request_resets(
-    mut commands: Commands,
-    auto_reset: Res<AutoReset>,
-    rows: Query<(Entity, &Termination)>,
-) {
+pub(crate) fn request_resets(mut commands: Commands, auto_reset: Res<AutoReset>, rows: Query<(Entity, &Termination)>) {
     for (entity, _) in rows.iter().filter(|(_, termination)| termination.done()) {
         match *auto_reset {
             AutoReset::SameStep => commands.entity(entity).insert(ResetRequested),

@@ -101,15 +101,7 @@ impl<'a> RowView<'a> {
         command: &'a Command,
         task: &'a TaskState,
     ) -> Self {
-        Self {
-            row,
-            clock,
-            streams,
-            state: &state.values,
-            action,
-            command: &command.values,
-            task: &task.values,
-        }
+        Self { row, clock, streams, state: &state.values, action, command: &command.values, task: &task.values }
     }
 
     /// The row's index.

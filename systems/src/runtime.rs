@@ -99,7 +99,7 @@ pub fn install(
     let events = EventManager::build(&config.events, &mut context, options.rows, randomness)?;
     let commands = CommandManager::build(&config.commands, &mut context, &mut log)?;
     let actions = ActionManager::build(&config.actions, &mut context, options.rows)?;
-    let observations = ObservationManager::build(&config.observations, &mut context, options.corruption)?;
+    let observations = ObservationManager::build(&config.observations, &mut context, options.corruption, options.seed)?;
     let terminations = TerminationManager::build(&config.terminations, &mut context)?;
     let step_factor = if config.scale_rewards_by_dt { control_period } else { 1.0 };
     let rewards = RewardManager::build(&config.rewards, &mut context, step_factor)?;
@@ -170,9 +170,7 @@ pub fn install(
     }
     extend(world, &mut step, &mut reset);
     for schedule in [&mut step, &mut reset] {
-        schedule.initialize(world).map_err(|error| {
-            BuildError::Schedule(error.to_string(schedule.graph(), world))
-        })?;
+        schedule.initialize(world).map_err(|error| BuildError::Schedule(error.to_string(schedule.graph(), world)))?;
     }
     world.add_schedule(step);
     world.add_schedule(reset);
@@ -285,7 +283,8 @@ pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>)
     for &entity in &entities {
         world.entity_mut(entity).insert(ResetRequested);
     }
-    let observed = world.run_system_cached(reset_observation_history).and(world.run_system_cached(compute_reset_observations));
+    let observed =
+        world.run_system_cached(reset_observation_history).and(world.run_system_cached(compute_reset_observations));
     for &entity in &entities {
         world.entity_mut(entity).remove::<ResetRequested>();
     }

@@ -129,7 +129,8 @@ impl Staging {
         for field in self.fields.iter_mut().filter(|field| field.touched) {
             for (slot, &row) in self.rows.iter().enumerate() {
                 let to = row as usize * field.width;
-                field.committed[to..to + field.width].copy_from_slice(&field.staged[slot * field.width..][..field.width]);
+                field.committed[to..to + field.width]
+                    .copy_from_slice(&field.staged[slot * field.width..][..field.width]);
             }
         }
         Ok(true)

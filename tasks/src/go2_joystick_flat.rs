@@ -70,8 +70,7 @@ fn config(preset: &str) -> EnvironmentConfig {
         ),
     )]
     .into();
-    config.observations =
-        [("policy".into(), group(flashsac, false)), ("critic".into(), group(flashsac, true))].into();
+    config.observations = [("policy".into(), group(flashsac, false)), ("critic".into(), group(flashsac, true))].into();
     rewards(&mut config, flashsac);
     config.terminations = [
         ("time_out".into(), Entry::new(TerminationOptions::time_out(), TimeOut {})),
@@ -125,13 +124,7 @@ fn rewards(config: &mut EnvironmentConfig, flashsac: bool) {
             "swing_feet_z".into(),
             Entry::new(
                 weight(4.0, 4.0),
-                SwingFootHeight {
-                    sensors: feet("pos"),
-                    offsets: offsets(),
-                    stance: STANCE,
-                    height: 0.1,
-                    scale: 0.01,
-                },
+                SwingFootHeight { sensors: feet("pos"), offsets: offsets(), stance: STANCE, height: 0.1, scale: 0.01 },
             ),
         ),
     ]
@@ -178,10 +171,7 @@ fn events(config: &mut EnvironmentConfig, flashsac: bool) {
             "base_com".into(),
             Entry::new(EventOptions::reset(), RandomizeBodyCom { body: base(), x: [-0.05, 0.05], y: zero, z: zero }),
         ),
-        (
-            "gravity".into(),
-            Entry::new(EventOptions::reset(), RandomizeGravity { x: zero, y: zero, z: [-9.81, -9.81] }),
-        ),
+        ("gravity".into(), Entry::new(EventOptions::reset(), RandomizeGravity { x: zero, y: zero, z: [-9.81, -9.81] })),
         (
             "push".into(),
             Entry::new(

@@ -76,28 +76,22 @@ impl Cargo {
 
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command
-            .arg(subcommand)
-            .arg("--manifest-path")
-            .arg(&self.manifest)
-            .env(LINK_DIR_VARIABLE, &self.mujoco);
+        command.arg(subcommand).arg("--manifest-path").arg(&self.manifest).env(LINK_DIR_VARIABLE, &self.mujoco);
         command
     }
 }
 
 /// Whether one of `names` is among the arguments for cargo itself, those before `--`; `--name=value` and `-nvalue` count.
 fn has_option(arguments: &[OsString], names: &[&str]) -> bool {
-    arguments
-        .iter()
-        .map(|argument| argument.to_string_lossy())
-        .take_while(|argument| argument != "--")
-        .any(|argument| {
+    arguments.iter().map(|argument| argument.to_string_lossy()).take_while(|argument| argument != "--").any(
+        |argument| {
             names.iter().any(|name| match argument.strip_prefix(name) {
                 Some(rest) if name.starts_with("--") => rest.is_empty() || rest.starts_with('='),
                 Some(_) => true,
                 None => false,
             })
-        })
+        },
+    )
 }
 
 /// Becomes `command`: signals reach it alone, and its exit code is this program's. Returns only if it did not start.
@@ -105,19 +99,13 @@ fn has_option(arguments: &[OsString], names: &[&str]) -> bool {
 pub fn hand_over(mut command: Command) -> Result<ExitCode, HandOverError> {
     use std::os::unix::process::CommandExt;
     let source = command.exec();
-    Err(HandOverError {
-        program: program_of(&command),
-        source,
-    })
+    Err(HandOverError { program: program_of(&command), source })
 }
 
 /// Runs `command` and returns its exit code.
 #[cfg(not(unix))]
 pub fn hand_over(mut command: Command) -> Result<ExitCode, HandOverError> {
-    let status = command.status().map_err(|source| HandOverError {
-        program: program_of(&command),
-        source,
-    })?;
+    let status = command.status().map_err(|source| HandOverError { program: program_of(&command), source })?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
@@ -142,28 +130,18 @@ mod tests {
     }
 
     fn variable(command: &Command, name: &str) -> Option<Option<OsString>> {
-        command
-            .get_envs()
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value.map(OsStr::to_os_string))
+        command.get_envs().find(|(key, _)| *key == name).map(|(_, value)| value.map(OsStr::to_os_string))
     }
 
     fn cargo() -> Cargo {
-        Cargo {
-            program: "cargo".into(),
-            manifest: "/w/Cargo.toml".into(),
-            mujoco: "/w/lib".into(),
-        }
+        Cargo { program: "cargo".into(), manifest: "/w/Cargo.toml".into(), mujoco: "/w/lib".into() }
     }
 
     #[test]
     fn tests_cover_the_workspace_unless_packages_are_named() {
         for (given, expected) in [
             ("", "--workspace --release"),
-            (
-                "reward -- --nocapture",
-                "--workspace --release reward -- --nocapture",
-            ),
+            ("reward -- --nocapture", "--workspace --release reward -- --nocapture"),
             ("-p xtask", "--release -p xtask"),
             ("-pxtask", "--release -pxtask"),
             ("--package=xtask", "--release --package=xtask"),
@@ -180,27 +158,14 @@ mod tests {
     #[test]
     fn tests_are_told_the_oracle_or_that_there_is_none() {
         let oracle = Path::new("/venv/bin/python");
-        assert_eq!(
-            variable(&cargo().test(&[], Some(oracle)), ORACLE_VARIABLE),
-            Some(Some(oracle.into()))
-        );
-        assert_eq!(
-            variable(&cargo().test(&[], None), ORACLE_VARIABLE),
-            Some(None)
-        );
+        assert_eq!(variable(&cargo().test(&[], Some(oracle)), ORACLE_VARIABLE), Some(Some(oracle.into())));
+        assert_eq!(variable(&cargo().test(&[], None), ORACLE_VARIABLE), Some(None));
     }
 
     #[test]
     fn every_command_links_the_chosen_mujoco() {
-        for command in [
-            cargo().test(&[], None),
-            cargo().bench(&[]),
-            cargo().manege(&[]),
-        ] {
-            assert_eq!(
-                variable(&command, LINK_DIR_VARIABLE),
-                Some(Some("/w/lib".into()))
-            );
+        for command in [cargo().test(&[], None), cargo().bench(&[]), cargo().manege(&[])] {
+            assert_eq!(variable(&command, LINK_DIR_VARIABLE), Some(Some("/w/lib".into())));
         }
     }
 
@@ -208,14 +173,8 @@ mod tests {
     fn manege_receives_its_words_unchanged() {
         let given = words("collect go2_joystick_flat --envs 8 --json -- --quiet");
         let line = line(&cargo().manege(&given));
-        assert!(
-            line.starts_with("--release --package manege --bin manege"),
-            "{line}"
-        );
-        assert!(
-            line.ends_with(" -- collect go2_joystick_flat --envs 8 --json -- --quiet"),
-            "{line}"
-        );
+        assert!(line.starts_with("--release --package manege --bin manege"), "{line}");
+        assert!(line.ends_with(" -- collect go2_joystick_flat --envs 8 --json -- --quiet"), "{line}");
     }
 
     #[cfg(unix)]

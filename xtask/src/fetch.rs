@@ -10,9 +10,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::files::{self, At, FileError};
-use crate::mujoco::{
-    HEADER, LICENCE, LINK_DIR_VARIABLE, LINK_NAME, RELEASE, Release, State, inspect,
-};
+use crate::mujoco::{HEADER, LICENCE, LINK_DIR_VARIABLE, LINK_NAME, RELEASE, Release, State, inspect};
 use crate::python::{Python, PythonError};
 
 /// What kept MuJoCo from being put in place.
@@ -43,9 +41,7 @@ pub enum FetchError {
         source: PythonError,
     },
     /// The wheel lacks something.
-    #[error(
-        "the wheel `mujoco=={version}` that pip fetched has no `{part}`; a mirror may serve another one"
-    )]
+    #[error("the wheel `mujoco=={version}` that pip fetched has no `{part}`; a mirror may serve another one")]
     Part {
         /// The version that was asked for.
         version: &'static str,
@@ -76,19 +72,9 @@ pub enum FetchError {
 /// Sees to it that `folder` holds the release of MuJoCo that this project needs. If it does, nothing is done.
 pub fn ensure(folder: &Path, python: &Python) -> Result<(), FetchError> {
     install(folder, &RELEASE, |content| {
-        check_platform(
-            std::env::consts::ARCH,
-            std::env::consts::OS,
-            cfg!(target_env = "gnu"),
-        )?;
-        eprintln!(
-            "Fetching MuJoCo {} with pip (26 MB, this once)",
-            RELEASE.version
-        );
-        unpack_wheel(content, python).map_err(|source| FetchError::Python {
-            version: RELEASE.version,
-            source,
-        })
+        check_platform(std::env::consts::ARCH, std::env::consts::OS, cfg!(target_env = "gnu"))?;
+        eprintln!("Fetching MuJoCo {} with pip (26 MB, this once)", RELEASE.version);
+        unpack_wheel(content, python).map_err(|source| FetchError::Python { version: RELEASE.version, source })
     })
 }
 
@@ -97,15 +83,8 @@ fn check_platform(arch: &str, system: &str, glibc: bool) -> Result<(), FetchErro
     if (arch, system, glibc) == ("x86_64", "linux", true) {
         return Ok(());
     }
-    let libc = if system == "linux" && !glibc {
-        " without glibc"
-    } else {
-        ""
-    };
-    Err(FetchError::Platform {
-        machine: format!("{arch} {system}{libc}"),
-        version: RELEASE.version,
-    })
+    let libc = if system == "linux" && !glibc { " without glibc" } else { "" };
+    Err(FetchError::Platform { machine: format!("{arch} {system}{libc}"), version: RELEASE.version })
 }
 
 /// Lets pip fetch the wheel and unpack it to `content`.
@@ -116,10 +95,7 @@ fn unpack_wheel(content: &Path, python: &Python) -> Result<(), PythonError> {
     let requirement = RELEASE.requirement();
     let options = "install --no-deps --no-compile --only-binary=:all: --implementation=cp --python-version=3.11 \
                    --platform=manylinux_2_28_x86_64 --ignore-requires-python --target";
-    let arguments = options
-        .split_whitespace()
-        .map(OsStr::new)
-        .chain([content.as_os_str(), requirement.as_ref()]);
+    let arguments = options.split_whitespace().map(OsStr::new).chain([content.as_os_str(), requirement.as_ref()]);
     python.run_module("pip", arguments)
 }
 
@@ -146,11 +122,7 @@ fn install(
         State::Whole => return Ok(()),
         State::Absent => {}
         State::Damaged(reason) => {
-            eprintln!(
-                "`{}` is not MuJoCo {} as published, {reason}: replacing it",
-                folder.display(),
-                release.version
-            );
+            eprintln!("`{}` is not MuJoCo {} as published, {reason}: replacing it", folder.display(), release.version);
         }
     }
 
@@ -180,10 +152,7 @@ fn assemble(
         (&information, "licenses", LICENCE),
     ] {
         if !content.join(parent).join(witness).is_file() {
-            return Err(FetchError::Part {
-                version: release.version,
-                part: format!("{parent}/{witness}"),
-            });
+            return Err(FetchError::Part { version: release.version, part: format!("{parent}/{witness}") });
         }
         files::rename(&content.join(parent).join(kept), &whole.join(kept))?;
     }
@@ -263,9 +232,7 @@ mod tests {
         fs::write(content.join("mujoco/libmujoco.so.1.0"), "ab").unwrap();
         Err(FetchError::Python {
             version: SMALL.version,
-            source: PythonError::Missing {
-                program: "python3".to_owned(),
-            },
+            source: PythonError::Missing { program: "python3".to_owned() },
         })
     }
 
@@ -292,18 +259,9 @@ mod tests {
         let (_above, folder) = place();
         install(&folder, &SMALL, unpack_right).unwrap();
         assert_eq!(fs::read_to_string(folder.join(LINK_NAME)).unwrap(), "abc");
-        assert_eq!(
-            fs::read_link(folder.join(LINK_NAME)).unwrap(),
-            Path::new("libmujoco.so.1.0")
-        );
-        assert_eq!(
-            fs::read_to_string(folder.join("include/mujoco/mjbatch.h")).unwrap(),
-            "another header"
-        );
-        assert_eq!(
-            fs::read_to_string(folder.join("licenses/LICENSE")).unwrap(),
-            "licence"
-        );
+        assert_eq!(fs::read_link(folder.join(LINK_NAME)).unwrap(), Path::new("libmujoco.so.1.0"));
+        assert_eq!(fs::read_to_string(folder.join("include/mujoco/mjbatch.h")).unwrap(), "another header");
+        assert_eq!(fs::read_to_string(folder.join("licenses/LICENSE")).unwrap(), "licence");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
         assert_eq!(names_beside(&folder), ["mujoco"]);
     }
@@ -336,19 +294,13 @@ mod tests {
         // Computed by `printf abd | sha256sum`.
         let found = "a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9";
         let message = error.to_string();
-        assert!(
-            message.contains(found) && message.contains(SMALL.sha256),
-            "{message}"
-        );
+        assert!(message.contains(found) && message.contains(SMALL.sha256), "{message}");
         assert!(names_beside(&folder).is_empty());
     }
 
     #[test]
     fn a_wheel_without_headers_or_licence_is_refused_and_nothing_is_left() {
-        for part in [
-            "mujoco/include/mujoco/mujoco.h",
-            "mujoco-1.0.dist-info/licenses/LICENSE",
-        ] {
+        for part in ["mujoco/include/mujoco/mujoco.h", "mujoco-1.0.dist-info/licenses/LICENSE"] {
             let (_above, folder) = place();
             let unpack = |content: &Path| {
                 write_wheel(content, "abc");
@@ -356,10 +308,7 @@ mod tests {
                 Ok(())
             };
             let error = install(&folder, &SMALL, unpack).unwrap_err();
-            assert!(
-                matches!(&error, FetchError::Part { part: named, .. } if named == part),
-                "{error}"
-            );
+            assert!(matches!(&error, FetchError::Part { part: named, .. } if named == part), "{error}");
             assert!(names_beside(&folder).is_empty());
         }
     }
@@ -396,10 +345,7 @@ mod tests {
         install(&folder, &SMALL, unpack_right).unwrap();
         for damage in damages {
             damage(&folder);
-            assert!(matches!(
-                inspect(&folder, &SMALL).unwrap(),
-                State::Damaged(_)
-            ));
+            assert!(matches!(inspect(&folder, &SMALL).unwrap(), State::Damaged(_)));
             install(&folder, &SMALL, unpack_right).unwrap();
             assert_eq!(inspect(&folder, &SMALL).unwrap(), State::Whole);
             assert_eq!(names_beside(&folder), ["mujoco"]);
@@ -413,10 +359,7 @@ mod tests {
         fs::remove_dir_all(folder.join("include")).unwrap();
         install(&folder, &SMALL, no_network).unwrap_err();
         assert_eq!(names_beside(&folder), ["mujoco"]);
-        assert!(matches!(
-            inspect(&folder, &SMALL).unwrap(),
-            State::Damaged(_)
-        ));
+        assert!(matches!(inspect(&folder, &SMALL).unwrap(), State::Damaged(_)));
     }
 
     #[test]
@@ -449,11 +392,7 @@ mod tests {
             ("aarch64", "macos", false),
         ] {
             let message = check_platform(arch, system, glibc).unwrap_err().to_string();
-            assert!(
-                message.contains(&format!("{arch} {system}"))
-                    && message.contains(LINK_DIR_VARIABLE),
-                "{message}"
-            );
+            assert!(message.contains(&format!("{arch} {system}")) && message.contains(LINK_DIR_VARIABLE), "{message}");
         }
     }
 }

@@ -24,11 +24,7 @@ pub trait At<T> {
 
 impl<T> At<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, FileError> {
-        self.map_err(|source| FileError {
-            action,
-            path: path.to_path_buf(),
-            source,
-        })
+        self.map_err(|source| FileError { action, path: path.to_path_buf(), source })
     }
 }
 
@@ -67,10 +63,7 @@ pub fn lock(path: &Path) -> Result<File, FileError> {
 /// The SHA-256 of a file, as 64 lower-case hex digits.
 pub fn sha256(path: &Path) -> Result<String, FileError> {
     let content = fs::read(path).at("read", path)?;
-    Ok(Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -83,14 +76,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("message");
         for (message, digest) in [
-            (
-                "",
-                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-            ),
-            (
-                "abc",
-                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-            ),
+            ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         ] {
             fs::write(&file, message).unwrap();
             assert_eq!(sha256(&file).unwrap(), digest);
@@ -129,10 +116,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
         let message = sha256(&missing).unwrap_err().to_string();
-        assert!(
-            message.starts_with(&format!("cannot read `{}`: ", missing.display())),
-            "{message}"
-        );
+        assert!(message.starts_with(&format!("cannot read `{}`: ", missing.display())), "{message}");
     }
 
     #[test]

@@ -74,10 +74,7 @@ fn run() -> Result<ExitCode, Error> {
         Request::Help(topic) => return Ok(say(topic.text())),
         Request::Setup => {
             let mujoco = set_up(&root, &python)?;
-            return Ok(say(&format!(
-                "MuJoCo is in place: {}\n",
-                mujoco.path().display()
-            )));
+            return Ok(say(&format!("MuJoCo is in place: {}\n", mujoco.path().display())));
         }
         Request::Test(arguments) => {
             let cargo = cargo()?;
@@ -109,7 +106,7 @@ fn set_up(root: &Path, python: &Python) -> Result<MujocoDir, Error> {
 ///
 /// `cargo run` tells where this package lies now; the place it had when it was compiled serves a direct call.
 fn workspace_root() -> PathBuf {
-    let package = env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let package =
+        env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     package.parent().map_or(package.clone(), Path::to_path_buf)
 }

@@ -15,11 +15,7 @@ pub const LINK_DIR_VARIABLE: &str = "MUJOCO_DYNAMIC_LINK_DIR";
 pub const DEFAULT_LINK_DIR: &str = "third_party/mujoco";
 
 /// The name that the linker looks for.
-pub const LINK_NAME: &str = if cfg!(target_os = "macos") {
-    "libmujoco.dylib"
-} else {
-    "libmujoco.so"
-};
+pub const LINK_NAME: &str = if cfg!(target_os = "macos") { "libmujoco.dylib" } else { "libmujoco.so" };
 
 /// Stands for the headers when looking whether they are there.
 pub const HEADER: &str = "include/mujoco/mujoco.h";
@@ -87,10 +83,7 @@ impl MujocoDir {
     /// Cargo sets the variable for everything that it runs, this program included, unless the user has: a value that
     /// names the project's own place is therefore no wish of the user's.
     pub fn choose(variable: Option<OsString>, root: &Path) -> Result<Self, LinkDirError> {
-        let Some(value) = variable
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-        else {
+        let Some(value) = variable.filter(|value| !value.is_empty()).map(PathBuf::from) else {
             return Ok(Self::Fetched(root.join(DEFAULT_LINK_DIR)));
         };
         if is_default(&value, root) {
@@ -98,10 +91,7 @@ impl MujocoDir {
         }
         if value.is_relative() {
             let meant = absolute(&value).unwrap_or_else(|_| value.clone());
-            return Err(LinkDirError::Relative {
-                given: value,
-                meant,
-            });
+            return Err(LinkDirError::Relative { given: value, meant });
         }
         if !value.join(LINK_NAME).is_file() {
             return Err(LinkDirError::NoLibrary(value));
@@ -122,10 +112,7 @@ fn is_default(value: &Path, root: &Path) -> bool {
     if value.is_relative() || !value.ends_with(DEFAULT_LINK_DIR) {
         return false;
     }
-    let Some(above) = value
-        .ancestors()
-        .nth(Path::new(DEFAULT_LINK_DIR).components().count())
-    else {
+    let Some(above) = value.ancestors().nth(Path::new(DEFAULT_LINK_DIR).components().count()) else {
         return false;
     };
     above == root || matches!((above.canonicalize(), root.canonicalize()), (Ok(a), Ok(b)) if a == b)
@@ -155,18 +142,10 @@ pub fn inspect(folder: &Path, release: &Release) -> Result<State, FileError> {
     }
     let found = files::sha256(&library)?;
     if found != release.sha256 {
-        return Ok(State::Damaged(format!(
-            "`{}` has the SHA-256 {found}",
-            release.library
-        )));
+        return Ok(State::Damaged(format!("`{}` has the SHA-256 {found}", release.library)));
     }
-    if !fs::read_link(folder.join(LINK_NAME))
-        .is_ok_and(|target| target == Path::new(release.library))
-    {
-        return Ok(State::Damaged(format!(
-            "`{LINK_NAME}` is no link to `{}`",
-            release.library
-        )));
+    if !fs::read_link(folder.join(LINK_NAME)).is_ok_and(|target| target == Path::new(release.library)) {
+        return Ok(State::Damaged(format!("`{LINK_NAME}` is no link to `{}`", release.library)));
     }
     for part in [HEADER, LICENCE] {
         if !folder.join(part).is_file() {
@@ -187,8 +166,7 @@ mod tests {
     #[test]
     fn cargo_is_configured_with_the_same_default() {
         let configuration = include_str!("../../.cargo/config.toml");
-        let setting =
-            format!("{LINK_DIR_VARIABLE} = {{ value = \"{DEFAULT_LINK_DIR}\", relative = true }}");
+        let setting = format!("{LINK_DIR_VARIABLE} = {{ value = \"{DEFAULT_LINK_DIR}\", relative = true }}");
         assert!(configuration.contains(&setting), "{setting}");
     }
 
@@ -220,10 +198,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let own = tempfile::tempdir().unwrap();
         fs::write(own.path().join(LINK_NAME), "library").unwrap();
-        assert_eq!(
-            choose(own.path(), root.path()).unwrap(),
-            MujocoDir::Own(own.path().to_path_buf())
-        );
+        assert_eq!(choose(own.path(), root.path()).unwrap(), MujocoDir::Own(own.path().to_path_buf()));
     }
 
     #[test]
@@ -232,10 +207,7 @@ mod tests {
         let other = tempfile::tempdir().unwrap();
         let folder = other.path().join("third_party/mujoco");
         fs::create_dir_all(&folder).unwrap();
-        assert_eq!(
-            choose(&folder, root.path()),
-            Err(LinkDirError::NoLibrary(folder.clone()))
-        );
+        assert_eq!(choose(&folder, root.path()), Err(LinkDirError::NoLibrary(folder.clone())));
         fs::write(folder.join(LINK_NAME), "library").unwrap();
         assert_eq!(choose(&folder, root.path()), Ok(MujocoDir::Own(folder)));
     }
@@ -247,10 +219,7 @@ mod tests {
         let error = choose(own.path(), root.path()).unwrap_err();
         assert_eq!(error, LinkDirError::NoLibrary(own.path().to_path_buf()));
         let message = error.to_string();
-        assert!(
-            message.contains(LINK_DIR_VARIABLE) && message.contains(LINK_NAME),
-            "{message}"
-        );
+        assert!(message.contains(LINK_DIR_VARIABLE) && message.contains(LINK_NAME), "{message}");
     }
 
     #[test]
@@ -258,12 +227,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let meant = std::env::current_dir().unwrap().join("third_party/mujoco");
         let error = choose("third_party/mujoco", root.path()).unwrap_err();
-        assert_eq!(
-            error,
-            LinkDirError::Relative {
-                given: DEFAULT_LINK_DIR.into(),
-                meant
-            }
-        );
+        assert_eq!(error, LinkDirError::Relative { given: DEFAULT_LINK_DIR.into(), meant });
     }
 }

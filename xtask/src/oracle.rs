@@ -54,10 +54,7 @@ pub fn interpreter(root: &Path, python: &Python) -> Result<Option<PathBuf>, Orac
     if let Some(own) = own_interpreter(env::var_os(ORACLE_VARIABLE)) {
         return match check(&own, &RELEASE) {
             Ok(()) => Ok(Some(own)),
-            Err(source) => Err(OracleVariableError {
-                interpreter: own,
-                source,
-            }),
+            Err(source) => Err(OracleVariableError { interpreter: own, source }),
         };
     }
     let venv = Venv::new(root.join("target/venv"), &RELEASE);
@@ -72,26 +69,15 @@ pub fn interpreter(root: &Path, python: &Python) -> Result<Option<PathBuf>, Orac
 
 /// What the user set the variable to, if to anything; a path is made absolute, since tests run in their packages' folders.
 fn own_interpreter(variable: Option<OsString>) -> Option<PathBuf> {
-    let own = variable
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)?;
+    let own = variable.filter(|value| !value.is_empty()).map(PathBuf::from)?;
     // A bare name is looked up in PATH.
-    if own.components().count() == 1 {
-        Some(own)
-    } else {
-        Some(absolute(&own).unwrap_or(own))
-    }
+    if own.components().count() == 1 { Some(own) } else { Some(absolute(&own).unwrap_or(own)) }
 }
 
 /// Whether an interpreter has numpy and the release's package.
 fn check(interpreter: &Path, release: &Release) -> Result<(), OracleError> {
-    let found =
-        Python::at(interpreter).evaluate("import mujoco, numpy; print(mujoco.__version__)")?;
-    if found == release.version {
-        Ok(())
-    } else {
-        Err(OracleError::Version { found })
-    }
+    let found = Python::at(interpreter).evaluate("import mujoco, numpy; print(mujoco.__version__)")?;
+    if found == release.version { Ok(()) } else { Err(OracleError::Version { found }) }
 }
 
 /// A virtual environment, there or to be made.
@@ -104,10 +90,7 @@ struct Venv {
 
 impl Venv {
     fn new(folder: PathBuf, release: &Release) -> Self {
-        Self {
-            folder,
-            requirements: format!("{}\nnumpy\n", release.requirement()),
-        }
+        Self { folder, requirements: format!("{}\nnumpy\n", release.requirement()) }
     }
 
     fn interpreter(&self) -> PathBuf {
@@ -120,15 +103,11 @@ impl Venv {
 
     /// Whether it was made to the end, for these requirements, by a Python that is still there.
     fn is_current(&self) -> bool {
-        fs::read_to_string(self.stamp()).is_ok_and(|text| text == self.requirements)
-            && self.interpreter().is_file()
+        fs::read_to_string(self.stamp()).is_ok_and(|text| text == self.requirements) && self.interpreter().is_file()
     }
 
     /// Has it made by `build` if it is not current. After a failure nothing is left of it.
-    fn ensure(
-        &self,
-        build: impl FnOnce(&Self) -> Result<(), OracleError>,
-    ) -> Result<(), OracleError> {
+    fn ensure(&self, build: impl FnOnce(&Self) -> Result<(), OracleError>) -> Result<(), OracleError> {
         if self.is_current() {
             return Ok(());
         }
@@ -153,29 +132,13 @@ impl Venv {
 
 /// Makes the environment with the machine's Python, fills it and tries it out.
 fn build(venv: &Venv, python: &Python) -> Result<(), OracleError> {
-    eprintln!(
-        "Installing MuJoCo's Python package into `{}` with pip (this once)",
-        venv.folder.display()
-    );
+    eprintln!("Installing MuJoCo's Python package into `{}` with pip (this once)", venv.folder.display());
     python.run_module("venv", ["--without-pip".as_ref(), venv.folder.as_os_str()])?;
     let interpreter = venv.interpreter();
-    let packages = Python::at(&interpreter)
-        .evaluate("import sysconfig; print(sysconfig.get_path('purelib'))")?;
+    let packages = Python::at(&interpreter).evaluate("import sysconfig; print(sysconfig.get_path('purelib'))")?;
     // `--target` works for every age of pip, `--python` only from 22.3. Wheels alone: no compiler is asked for.
-    let options = [
-        "install",
-        "--only-binary=:all:",
-        "--no-compile",
-        "--target",
-        &packages,
-    ];
-    python.run_module(
-        "pip",
-        options
-            .into_iter()
-            .chain(venv.requirements.lines())
-            .map(OsStr::new),
-    )?;
+    let options = ["install", "--only-binary=:all:", "--no-compile", "--target", &packages];
+    python.run_module("pip", options.into_iter().chain(venv.requirements.lines()).map(OsStr::new))?;
     check(&interpreter, &RELEASE)
 }
 
@@ -200,24 +163,16 @@ mod tests {
 
     fn half_build(venv: &Venv) -> Result<(), OracleError> {
         fill(venv)?;
-        Err(OracleError::Version {
-            found: "0.1".to_owned(),
-        })
+        Err(OracleError::Version { found: "0.1".to_owned() })
     }
 
     #[test]
     fn a_variable_names_a_program_or_a_path_and_empty_means_unset() {
         assert_eq!(own_interpreter(None), None);
         assert_eq!(own_interpreter(Some("".into())), None);
-        assert_eq!(
-            own_interpreter(Some("python3.12".into())),
-            Some("python3.12".into())
-        );
+        assert_eq!(own_interpreter(Some("python3.12".into())), Some("python3.12".into()));
         let here = env::current_dir().unwrap();
-        assert_eq!(
-            own_interpreter(Some("venv/bin/python".into())),
-            Some(here.join("venv/bin/python"))
-        );
+        assert_eq!(own_interpreter(Some("venv/bin/python".into())), Some(here.join("venv/bin/python")));
     }
 
     #[test]
@@ -256,10 +211,7 @@ mod tests {
         let above = tempfile::tempdir().unwrap();
         let venv = venv(above.path());
         venv.ensure(fill).unwrap();
-        let next = Release {
-            version: "3.18.0",
-            ..RELEASE
-        };
+        let next = Release { version: "3.18.0", ..RELEASE };
         assert!(!Venv::new(venv.folder.clone(), &next).is_current());
         fs::remove_file(venv.interpreter()).unwrap();
         assert!(!venv.is_current());

@@ -18,17 +18,13 @@ pub struct Python {
 #[non_exhaustive]
 pub enum PythonError {
     /// There is no such interpreter.
-    #[error(
-        "there is no `{program}` in PATH; install Python 3 with pip (Debian, Ubuntu: `apt install python3-pip`)"
-    )]
+    #[error("there is no `{program}` in PATH; install Python 3 with pip (Debian, Ubuntu: `apt install python3-pip`)")]
     Missing {
         /// What was to be run.
         program: String,
     },
     /// There is an interpreter, without a module of its standard distribution.
-    #[error(
-        "`{program}` has no module `{module}`; install it (Debian, Ubuntu: `apt install python3-{module}`)"
-    )]
+    #[error("`{program}` has no module `{module}`; install it (Debian, Ubuntu: `apt install python3-{module}`)")]
     NoModule {
         /// The interpreter.
         program: String,
@@ -58,16 +54,12 @@ pub enum PythonError {
 impl Python {
     /// The machine's own: `python3` from PATH.
     pub fn system() -> Self {
-        Self {
-            program: "python3".into(),
-        }
+        Self { program: "python3".into() }
     }
 
     /// The interpreter at a path.
     pub fn at(path: &Path) -> Self {
-        Self {
-            program: path.into(),
-        }
+        Self { program: path.into() }
     }
 
     /// Runs a module (`python3 -m ...`). Its output shows progress: on standard error, and only if that is a terminal.
@@ -80,18 +72,10 @@ impl Python {
         command.arg("-m").arg(module).args(arguments);
         if module == "pip" {
             // Settings that a user made to keep pip out of the machine's own packages; nothing here goes there.
-            command.envs([
-                ("PIP_REQUIRE_VIRTUALENV", "0"),
-                ("PIP_USER", "0"),
-                ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-            ]);
+            command.envs([("PIP_REQUIRE_VIRTUALENV", "0"), ("PIP_USER", "0"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")]);
         }
         let stderr = io::stderr();
-        let progress = if stderr.is_terminal() {
-            Stdio::from(stderr)
-        } else {
-            Stdio::null()
-        };
+        let progress = if stderr.is_terminal() { Stdio::from(stderr) } else { Stdio::null() };
         self.execute(command.stdout(progress)).map(drop)
     }
 
@@ -104,29 +88,21 @@ impl Python {
 
     fn execute(&self, command: &mut Command) -> Result<Vec<u8>, PythonError> {
         let program = || self.program.to_string_lossy().into_owned();
-        let output = command
-            .stderr(Stdio::piped())
-            .spawn()
-            .and_then(std::process::Child::wait_with_output)
-            .map_err(|source| match source.kind() {
+        let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output).map_err(
+            |source| match source.kind() {
                 // A path that leads nowhere is another mistake than a Python that is not installed.
                 io::ErrorKind::NotFound if Path::new(&self.program).components().count() == 1 => {
                     PythonError::Missing { program: program() }
                 }
-                _ => PythonError::Start {
-                    program: program(),
-                    source,
-                },
-            })?;
+                _ => PythonError::Start { program: program(), source },
+            },
+        )?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
         if let Some(module) = missing_module(&stderr) {
-            return Err(PythonError::NoModule {
-                program: program(),
-                module: module.to_owned(),
-            });
+            return Err(PythonError::NoModule { program: program(), module: module.to_owned() });
         }
         Err(PythonError::Failed {
             command: command_line(command),
@@ -139,9 +115,7 @@ impl Python {
 /// The module that `python3 -m` did not find, among those that distributions leave out of Python.
 fn missing_module(stderr: &str) -> Option<&str> {
     let (_, module) = stderr.trim_end().rsplit_once("No module named ")?;
-    ["pip", "venv"]
-        .into_iter()
-        .find(|known| module.trim_matches('\'') == *known)
+    ["pip", "venv"].into_iter().find(|known| module.trim_matches('\'') == *known)
 }
 
 /// What went wrong, on one line: the last error that pip names, or else the last line, as tracebacks end with the cause.
@@ -177,15 +151,10 @@ mod tests {
 
     #[test]
     fn a_missing_interpreter_is_named_with_what_to_install() {
-        let error = Python::at(Path::new("python3-of-no-machine"))
-            .evaluate("1")
-            .unwrap_err();
+        let error = Python::at(Path::new("python3-of-no-machine")).evaluate("1").unwrap_err();
         assert!(matches!(error, PythonError::Missing { .. }), "{error:?}");
         let message = error.to_string();
-        assert!(
-            message.contains("python3-of-no-machine") && message.contains("install"),
-            "{message}"
-        );
+        assert!(message.contains("python3-of-no-machine") && message.contains("install"), "{message}");
     }
 
     #[test]
@@ -194,40 +163,25 @@ mod tests {
         let program = folder.path().join("python3");
         let error = Python::at(&program).evaluate("1").unwrap_err();
         assert!(matches!(error, PythonError::Start { .. }), "{error:?}");
-        assert!(
-            error.to_string().contains(&program.display().to_string()),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&program.display().to_string()), "{error}");
     }
 
     #[test]
     fn modules_that_distributions_leave_out_are_recognised() {
         // As printed by CPython 3.11 for `python3 -m pip` and for `python3 -c 'import venv'`.
-        assert_eq!(
-            missing_module("python3: No module named pip\n"),
-            Some("pip")
-        );
-        let import =
-            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'venv'\n";
+        assert_eq!(missing_module("python3: No module named pip\n"), Some("pip"));
+        let import = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'venv'\n";
         assert_eq!(missing_module(import), Some("venv"));
-        assert_eq!(
-            missing_module("ModuleNotFoundError: No module named 'mujoco'\n"),
-            None
-        );
-        assert_eq!(
-            missing_module("ERROR: No matching distribution found for mujoco==3.17.0\n"),
-            None
-        );
+        assert_eq!(missing_module("ModuleNotFoundError: No module named 'mujoco'\n"), None);
+        assert_eq!(missing_module("ERROR: No matching distribution found for mujoco==3.17.0\n"), None);
     }
 
     #[test]
     fn the_complaint_is_the_last_error_on_one_line() {
-        let pip = "WARNING: Retrying\nERROR: Could not find a version\nERROR: No matching distribution\n\n[notice] new\n";
+        let pip =
+            "WARNING: Retrying\nERROR: Could not find a version\nERROR: No matching distribution\n\n[notice] new\n";
         assert_eq!(complaint(pip), "ERROR: No matching distribution");
-        assert_eq!(
-            complaint("Traceback:\n  File\nImportError: no\n"),
-            "ImportError: no"
-        );
+        assert_eq!(complaint("Traceback:\n  File\nImportError: no\n"), "ImportError: no");
         let offline = "WARNING: Retrying (total=0) after connection broken by 'Name or service not known': /simple/\n\
                        ERROR: No matching distribution\n";
         assert_eq!(

@@ -48,9 +48,7 @@ impl Request {
             return Ok(Self::Help(Topic::Overview));
         };
         let rest: Vec<_> = words.collect();
-        let help = rest
-            .first()
-            .is_some_and(|word| word == "--help" || word == "-h");
+        let help = rest.first().is_some_and(|word| word == "--help" || word == "-h");
         Ok(match first.to_str() {
             Some("setup") if help => Self::Help(Topic::Setup),
             Some("test") if help => Self::Help(Topic::Test),
@@ -58,9 +56,7 @@ impl Request {
             Some("setup") => match rest.first() {
                 None => Self::Setup,
                 Some(word) => {
-                    return Err(UsageError::SetupArgument(
-                        word.to_string_lossy().into_owned(),
-                    ));
+                    return Err(UsageError::SetupArgument(word.to_string_lossy().into_owned()));
                 }
             },
             Some("test") => Self::Test(rest),
@@ -168,22 +164,12 @@ mod tests {
         assert_eq!(parse("test -h"), Ok(Request::Help(Topic::Test)));
         assert_eq!(parse("bench --help"), Ok(Request::Help(Topic::Bench)));
         // After `--` the word is for the test runner.
-        assert_eq!(
-            parse("test -- --help"),
-            Ok(Request::Test(words("-- --help")))
-        );
+        assert_eq!(parse("test -- --help"), Ok(Request::Test(words("-- --help"))));
     }
 
     #[test]
     fn every_other_line_reaches_manege_unchanged() {
-        for line in [
-            "collect --help",
-            "--help",
-            "collekt",
-            "tasks setup",
-            "-- test",
-            "cases --envs 8 --json",
-        ] {
+        for line in ["collect --help", "--help", "collekt", "tasks setup", "-- test", "cases --envs 8 --json"] {
             assert_eq!(parse(line), Ok(Request::Manege(words(line))), "{line}");
         }
     }
@@ -193,17 +179,11 @@ mod tests {
     fn words_that_are_not_text_reach_manege_unchanged() {
         use std::os::unix::ffi::OsStringExt;
         let odd = OsString::from_vec(vec![b'a', 0xff]);
-        assert_eq!(
-            Request::parse([odd.clone()]),
-            Ok(Request::Manege(vec![odd]))
-        );
+        assert_eq!(Request::parse([odd.clone()]), Ok(Request::Manege(vec![odd])));
     }
 
     #[test]
     fn setup_refuses_a_word() {
-        assert_eq!(
-            parse("setup now"),
-            Err(UsageError::SetupArgument("now".to_owned()))
-        );
+        assert_eq!(parse("setup now"), Err(UsageError::SetupArgument("now".to_owned())));
     }
 }

@@ -46,13 +46,7 @@ pub struct BatchOptions {
 impl Default for BatchOptions {
     /// One row, one thread, no outputs.
     fn default() -> Self {
-        Self {
-            rows: 1,
-            threads: 1,
-            persistent: false,
-            outputs: Vec::new(),
-            freshness: Freshness::Fresh,
-        }
+        Self { rows: 1, threads: 1, persistent: false, outputs: Vec::new(), freshness: Freshness::Fresh }
     }
 }
 
@@ -117,45 +111,23 @@ impl Batch {
     /// batch the model.
     pub fn new(model: &Model, options: &BatchOptions) -> Result<Self, BatchError> {
         install_log_handler();
-        let BatchOptions {
-            rows,
-            threads,
-            persistent,
-            ref outputs,
-            freshness,
-        } = *options;
+        let BatchOptions { rows, threads, persistent, ref outputs, freshness } = *options;
         let (nsim, nthread) = (count("rows", rows)?, count("threads", threads)?);
         let plan = Plan::new(model, outputs, freshness)?;
 
-        let config = ffi::mjBatchConfig {
-            nthread,
-            persistent,
-        };
+        let config = ffi::mjBatchConfig { nthread, persistent };
         let mut message: [c_char; 512] = [0; 512];
         // SAFETY: the model is valid and copied, and `message` has the length that is passed.
-        let raw = unsafe {
-            ffi::mjb_makeBatch(
-                model.raw(),
-                nsim,
-                &config,
-                message.as_mut_ptr(),
-                message.len() as c_int,
-            )
-        };
+        let raw =
+            unsafe { ffi::mjb_makeBatch(model.raw(), nsim, &config, message.as_mut_ptr(), message.len() as c_int) };
         let Some(raw) = NonNull::new(raw) else {
             // SAFETY: MuJoCo has written a NUL-terminated message, or left the zeros.
-            let message = unsafe { CStr::from_ptr(message.as_ptr()) }
-                .to_string_lossy()
-                .into_owned();
+            let message = unsafe { CStr::from_ptr(message.as_ptr()) }.to_string_lossy().into_owned();
             return Err(BatchError::Make(message));
         };
         // SAFETY: `raw` is a batch of `rows` rows; its state rows stay where they are while it lives.
         let (state, layout, threads) = unsafe {
-            (
-                Rows::new(raw, rows),
-                Layout::new(raw),
-                usize::try_from(ffi::mjb_nthread(raw.as_ptr())).unwrap_or(threads),
-            )
+            (Rows::new(raw, rows), Layout::new(raw), usize::try_from(ffi::mjb_nthread(raw.as_ptr())).unwrap_or(threads))
         };
 
         let mut batch = Self {
@@ -221,10 +193,7 @@ impl Batch {
             let mut least = 0;
             for &row in rows {
                 if row < least || row as usize >= self.rows {
-                    return Err(BatchError::Row {
-                        row,
-                        rows: self.rows,
-                    });
+                    return Err(BatchError::Row { row, rows: self.rows });
                 }
                 least = row + 1;
             }
@@ -236,10 +205,7 @@ impl Batch {
         if row < self.rows {
             return Ok(());
         }
-        Err(BatchError::Row {
-            row: u32::try_from(row).unwrap_or(u32::MAX),
-            rows: self.rows,
-        })
+        Err(BatchError::Row { row: u32::try_from(row).unwrap_or(u32::MAX), rows: self.rows })
     }
 
     /// Gathers the faults of a call that MuJoCo says `failed` on that many rows.
@@ -255,8 +221,7 @@ impl Batch {
             unsafe {
                 if *ffi::mjb_status(self.raw.as_ptr()).add(row as usize) != 0 {
                     let message = CStr::from_ptr(ffi::mjb_error(self.raw.as_ptr(), row as c_int));
-                    let reason =
-                        FaultReason::Engine(message.to_string_lossy().trim_end().to_owned());
+                    let reason = FaultReason::Engine(message.to_string_lossy().trim_end().to_owned());
                     self.faults.push(RowFault { row, reason });
                 }
             }
@@ -301,11 +266,7 @@ impl<'a> Selection<'a> {
     }
 
     fn rows(self, rows: usize) -> impl Iterator<Item = u32> + use<'a> {
-        let all = if self.0.is_none() {
-            0..rows as u32
-        } else {
-            0..0
-        };
+        let all = if self.0.is_none() { 0..rows as u32 } else { 0..0 };
         self.0.unwrap_or_default().iter().copied().chain(all)
     }
 }

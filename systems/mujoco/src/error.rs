@@ -79,9 +79,7 @@ pub enum BatchError {
         value: usize,
     },
     /// A row index is out of range, or rows are not in ascending order without repeats.
-    #[error(
-        "row {row} is not valid here: rows are 0..{rows}, given in ascending order without repeats"
-    )]
+    #[error("row {row} is not valid here: rows are 0..{rows}, given in ascending order without repeats")]
     Row {
         /// The offending index.
         row: u32,
@@ -195,10 +193,7 @@ pub struct RowFault {
 }
 
 /// The candidates most similar to `name`, best first, at most three, each similar enough to be a likely slip.
-pub(crate) fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Vec<String> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     /// Below this Jaro-Winkler similarity, a suggestion misleads more than it helps.
     const SIMILAR: f64 = 0.75;
     let mut scored: Vec<(f64, &str)> = candidates
@@ -208,17 +203,9 @@ pub(crate) fn nearest<'a>(
         .filter(|(score, _)| *score >= SIMILAR)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    scored
-        .into_iter()
-        .take(3)
-        .map(|(_, candidate)| candidate.to_owned())
-        .collect()
+    scored.into_iter().take(3).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
 fn suggestion(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        String::new()
-    } else {
-        format!("; the nearest are `{}`", nearest.join("`, `"))
-    }
+    if nearest.is_empty() { String::new() } else { format!("; the nearest are `{}`", nearest.join("`, `")) }
 }

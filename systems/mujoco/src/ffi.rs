@@ -15,8 +15,7 @@ pub struct mjBatch {
 }
 
 /// Function run on one simulation by [`mjb_apply`].
-pub type mjfBatchFunc =
-    unsafe extern "C-unwind" fn(m: *const mjModel, d: *mut mjData, sim: c_int, arg: *mut c_void);
+pub type mjfBatchFunc = unsafe extern "C-unwind" fn(m: *const mjModel, d: *mut mjData, sim: c_int, arg: *mut c_void);
 
 /// Parameters of [`mjb_makeBatch`].
 #[repr(C)]
@@ -45,13 +44,7 @@ unsafe extern "C-unwind" {
     pub fn mjb_status(b: *const mjBatch) -> *const c_int;
     pub fn mjb_error(b: *const mjBatch, sim: c_int) -> *const c_char;
 
-    pub fn mjb_step(
-        b: *mut mjBatch,
-        ids: *const c_int,
-        nid: c_int,
-        nstep: c_int,
-        stage: c_int,
-    ) -> c_int;
+    pub fn mjb_step(b: *mut mjBatch, ids: *const c_int, nid: c_int, nstep: c_int, stage: c_int) -> c_int;
     pub fn mjb_forward(b: *mut mjBatch, ids: *const c_int, nid: c_int, stage: c_int) -> c_int;
     pub fn mjb_apply(
         b: *mut mjBatch,
@@ -62,18 +55,8 @@ unsafe extern "C-unwind" {
         save: c_int,
     ) -> c_int;
 
-    pub fn mjb_output(
-        b: *mut mjBatch,
-        name: *const c_char,
-        size: *mut c_int,
-        elemsize: *mut c_int,
-    ) -> *mut c_void;
-    pub fn mjb_expand(
-        b: *mut mjBatch,
-        name: *const c_char,
-        size: *mut c_int,
-        elemsize: *mut c_int,
-    ) -> *mut c_void;
+    pub fn mjb_output(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
+    pub fn mjb_expand(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
     pub fn mjb_setConst(b: *mut mjBatch, ids: *const c_int, nid: c_int) -> c_int;
 }
 

@@ -46,12 +46,10 @@ mod log;
 mod model;
 
 pub use batch::{
-    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, Source, StateField,
-    Step, Warning,
+    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, Source, StateField, Step, Warning,
 };
 pub use error::{BatchError, FaultReason, ModelError, RowFault, Unstable};
 pub use log::install_log_handler;
 pub use model::{
-    Actuator, Body, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind,
-    OptionValue, Sensor, Stage,
+    Actuator, Body, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind, OptionValue, Sensor, Stage,
 };

@@ -31,10 +31,7 @@ impl Model {
     /// As [`from_xml_path`](Self::from_xml_path) and [`from_mjb_path`](Self::from_mjb_path).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
-        if path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("mjb"))
-        {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mjb")) {
             Self::from_mjb_path(path)
         } else {
             Self::from_xml_path(path)
@@ -49,9 +46,7 @@ impl Model {
         prepare()?;
         let path = path.as_ref();
         if path.to_str().is_none_or(|text| text.contains('\0')) {
-            return Err(ModelError::Path {
-                path: path.to_owned(),
-            });
+            return Err(ModelError::Path { path: path.to_owned() });
         }
         Self::wrap(MjModel::from_xml(path), || path.display().to_string())
     }
@@ -86,11 +81,8 @@ impl Model {
     pub fn from_mjb_path(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         prepare()?;
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| ModelError::File {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| ModelError::File { action: "read", path: path.to_owned(), source })?;
         Self::wrap(MjModel::from_buffer(&bytes), || path.display().to_string())
     }
 
@@ -100,9 +92,7 @@ impl Model {
     ) -> Result<Self, ModelError> {
         use mujoco_rs::error::MjModelError;
         match loaded {
-            Ok(model) => Ok(Self {
-                inner: Arc::new(model),
-            }),
+            Ok(model) => Ok(Self { inner: Arc::new(model) }),
             Err(error) => {
                 let message = match error {
                     MjModelError::LoadFailed(message) if message.is_empty() => {
@@ -111,10 +101,7 @@ impl Model {
                     MjModelError::LoadFailed(message) => message.trim_end().to_owned(),
                     other => other.to_string(),
                 };
-                Err(ModelError::Load {
-                    origin: origin(),
-                    message,
-                })
+                Err(ModelError::Load { origin: origin(), message })
             }
         }
     }
@@ -125,15 +112,9 @@ impl Model {
     /// [`ModelError::File`] if the file cannot be written.
     pub fn save_mjb(&self, path: impl AsRef<Path>) -> Result<(), ModelError> {
         let path = path.as_ref();
-        let failed = |source| ModelError::File {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| ModelError::File { action: "write", path: path.to_owned(), source };
         let mut bytes = vec![0; self.inner.size()];
-        self.inner
-            .save_to_buffer(&mut bytes)
-            .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+        self.inner.save_to_buffer(&mut bytes).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         std::fs::write(path, bytes).map_err(failed)
     }
 
@@ -163,12 +144,5 @@ fn prepare() -> Result<(), ModelError> {
     install_log_handler();
     // SAFETY: a query of a constant.
     let found = unsafe { mj_version() }.unsigned_abs();
-    if found == mjVERSION_HEADER {
-        Ok(())
-    } else {
-        Err(ModelError::Version {
-            expected: mjVERSION_HEADER,
-            found,
-        })
-    }
+    if found == mjVERSION_HEADER { Ok(()) } else { Err(ModelError::Version { expected: mjVERSION_HEADER, found }) }
 }

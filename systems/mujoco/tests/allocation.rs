@@ -38,12 +38,7 @@ fn steady_state_calls_do_not_allocate() {
     let model = walker();
     let mut outputs = vec![Source::Qpos, Source::Qvel, Source::BodyLinearVelocity(2)];
     outputs.extend((0..model.count(ObjectKind::Sensor)).map(Source::Sensor));
-    let options = BatchOptions {
-        rows: 16,
-        threads: 2,
-        outputs,
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions { rows: 16, threads: 2, outputs, ..BatchOptions::default() };
     let mut batch = Batch::new(&model, &options).expect("valid options");
     let mass = batch.expand::<f64>("body_mass").expect("a field");
     batch.model_field_row_mut(mass, 3).expect("a row")[2] = 8.0;
@@ -54,12 +49,7 @@ fn steady_state_calls_do_not_allocate() {
 
     let mut round = || {
         for rows in [None, Some(&rows[..])] {
-            let step = Step {
-                rows,
-                substeps: 2,
-                controls: Some(&controls),
-                control: Some(&control),
-            };
+            let step = Step { rows, substeps: 2, controls: Some(&controls), control: Some(&control) };
             batch.step(&step).expect("a valid request");
             assert!(batch.faults().is_empty());
         }

@@ -11,27 +11,17 @@ use manege_mujoco::{Batch, BatchOptions, FaultReason, Model, Step};
 fn run(child: &str) -> Output {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = run_in_process(child, directory.path());
-    let files: Vec<_> = std::fs::read_dir(directory.path())
-        .expect("the directory")
-        .collect();
+    let files: Vec<_> = std::fs::read_dir(directory.path()).expect("the directory").collect();
     assert!(files.is_empty(), "{files:?}");
     output
 }
 
 /// Two rows, of which the second has a position that MuJoCo warns of.
 fn warn() {
-    let model = Model::from_xml_str(
-        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>",
-    )
-    .expect("a valid model");
-    let mut batch = Batch::new(
-        &model,
-        &BatchOptions {
-            rows: 2,
-            ..BatchOptions::default()
-        },
-    )
-    .expect("valid options");
+    let model =
+        Model::from_xml_str("<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
+            .expect("a valid model");
+    let mut batch = Batch::new(&model, &BatchOptions { rows: 2, ..BatchOptions::default() }).expect("valid options");
     batch.qpos_mut(1).expect("a row")[0] = f64::NAN;
     batch.step(&Step::default()).expect("a valid request");
     assert!(matches!(batch.faults()[0].reason, FaultReason::Unstable(_)));
@@ -41,18 +31,9 @@ fn warn() {
 fn warnings_go_to_tracing_alone() {
     let output = run("warn_with_subscriber");
     assert!(output.status.success(), "{output:?}");
-    let (stdout, stderr) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        stderr.contains("WARN mujoco: ") && stderr.contains("QPOS"),
-        "{stderr}"
-    );
-    assert!(
-        !stdout.contains("QPOS") && !stdout.contains("WARNING"),
-        "{stdout}"
-    );
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(stderr.contains("WARN mujoco: ") && stderr.contains("QPOS"), "{stderr}");
+    assert!(!stdout.contains("QPOS") && !stdout.contains("WARNING"), "{stdout}");
 }
 
 #[test]
@@ -61,10 +42,7 @@ fn warn_with_subscriber() {
     if !is_child() {
         return;
     }
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .init();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     warn();
 }
 
@@ -73,10 +51,7 @@ fn nothing_is_printed_without_a_subscriber() {
     let output = run("warn_without_subscriber");
     assert!(output.status.success(), "{output:?}");
     for text in [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text)) {
-        assert!(
-            !text.contains("QPOS") && !text.contains("WARNING"),
-            "{text}"
-        );
+        assert!(!text.contains("QPOS") && !text.contains("WARNING"), "{text}");
     }
 }
 
@@ -94,10 +69,7 @@ fn warn_without_subscriber() {
 fn a_panicking_subscriber_is_contained() {
     let output = run("warn_with_panicking_subscriber");
     assert!(output.status.success(), "{output:?}");
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no room for this"),
-        "{output:?}"
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no room for this"), "{output:?}");
 }
 
 #[test]
@@ -158,23 +130,10 @@ fn error_in_a_control() {
         return;
     }
     let model = Model::from_xml_str("<mujoco/>").expect("a valid model");
-    let mut batch = Batch::new(
-        &model,
-        &BatchOptions {
-            rows: 2,
-            threads: 2,
-            ..BatchOptions::default()
-        },
-    )
-    .unwrap();
+    let mut batch = Batch::new(&model, &BatchOptions { rows: 2, threads: 2, ..BatchOptions::default() }).unwrap();
     let control = |_: usize, _: u32, _: &[f64], _: &[f64], _: &mut [f64]| {
         let _tracer = Tracer;
         mujoco_rs::wrappers::mj_logging::log_error("out of cheese");
     };
-    batch
-        .step(&Step {
-            control: Some(&control),
-            ..Step::default()
-        })
-        .expect("a valid request");
+    batch.step(&Step { control: Some(&control), ..Step::default() }).expect("a valid request");
 }

@@ -8,24 +8,13 @@ use common::{is_child, noise, oracle, run_in_process, walker};
 use manege_mujoco::{Batch, BatchError, BatchOptions, Model, ObjectKind, Source, StateField, Step};
 
 fn batch(rows: usize, threads: usize) -> Batch {
-    let options = BatchOptions {
-        rows,
-        threads,
-        outputs: vec![Source::Qpos],
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions { rows, threads, outputs: vec![Source::Qpos], ..BatchOptions::default() };
     Batch::new(&walker(), &options).expect("valid options")
 }
 
 fn step(batch: &mut Batch, seed: u64) {
     let controls = noise(seed, batch.rows() * batch.model().nu());
-    batch
-        .step(&Step {
-            substeps: 2,
-            controls: Some(&controls),
-            ..Step::default()
-        })
-        .expect("a valid request");
+    batch.step(&Step { substeps: 2, controls: Some(&controls), ..Step::default() }).expect("a valid request");
     assert_eq!(batch.faults(), []);
 }
 
@@ -35,74 +24,31 @@ fn options_that_do_not_fit_are_errors() {
     let bodies = model.count(ObjectKind::Body);
     let make = |options: BatchOptions| Batch::new(&model, &options).map(|_| ());
     for rows in [0, usize::MAX, 1 << 31] {
-        let result = make(BatchOptions {
-            rows,
-            ..BatchOptions::default()
-        });
-        assert!(
-            matches!(result, Err(BatchError::Count { what: "rows", .. })),
-            "{result:?}"
-        );
+        let result = make(BatchOptions { rows, ..BatchOptions::default() });
+        assert!(matches!(result, Err(BatchError::Count { what: "rows", .. })), "{result:?}");
     }
-    let result = make(BatchOptions {
-        threads: 0,
-        ..BatchOptions::default()
-    });
-    assert!(
-        matches!(
-            result,
-            Err(BatchError::Count {
-                what: "threads",
-                ..
-            })
-        ),
-        "{result:?}"
-    );
+    let result = make(BatchOptions { threads: 0, ..BatchOptions::default() });
+    assert!(matches!(result, Err(BatchError::Count { what: "threads", .. })), "{result:?}");
     for (source, kind) in [
         (Source::BodyPosition(bodies), ObjectKind::Body),
         (Source::BodyLinearVelocity(usize::MAX), ObjectKind::Body),
-        (
-            Source::GeomPosition(model.count(ObjectKind::Geom)),
-            ObjectKind::Geom,
-        ),
-        (
-            Source::SitePosition(model.count(ObjectKind::Site)),
-            ObjectKind::Site,
-        ),
-        (
-            Source::Sensor(model.count(ObjectKind::Sensor)),
-            ObjectKind::Sensor,
-        ),
+        (Source::GeomPosition(model.count(ObjectKind::Geom)), ObjectKind::Geom),
+        (Source::SitePosition(model.count(ObjectKind::Site)), ObjectKind::Site),
+        (Source::Sensor(model.count(ObjectKind::Sensor)), ObjectKind::Sensor),
     ] {
-        let result = make(BatchOptions {
-            outputs: vec![Source::Qpos, source],
-            ..BatchOptions::default()
-        });
-        assert!(
-            matches!(result, Err(BatchError::Index { kind: found, .. }) if found == kind),
-            "{result:?}"
-        );
+        let result = make(BatchOptions { outputs: vec![Source::Qpos, source], ..BatchOptions::default() });
+        assert!(matches!(result, Err(BatchError::Index { kind: found, .. }) if found == kind), "{result:?}");
     }
-    let sleeping = Model::from_xml_str("<mujoco><option><flag sleep='enable'/></option></mujoco>")
-        .expect("a model");
-    let error = Batch::new(&sleeping, &BatchOptions::default())
-        .map(|_| ())
-        .unwrap_err();
-    assert!(
-        matches!(&error, BatchError::Make(message) if message.contains("sleep")),
-        "{error}"
-    );
+    let sleeping = Model::from_xml_str("<mujoco><option><flag sleep='enable'/></option></mujoco>").expect("a model");
+    let error = Batch::new(&sleeping, &BatchOptions::default()).map(|_| ()).unwrap_err();
+    assert!(matches!(&error, BatchError::Make(message) if message.contains("sleep")), "{error}");
 }
 
 #[test]
 fn requests_that_do_not_fit_change_nothing() {
     let mut batch = batch(4, 2);
     step(&mut batch, 1);
-    let state = |batch: &Batch| {
-        (0..4)
-            .map(|row| batch.qpos(row).expect("a row").to_vec())
-            .collect::<Vec<_>>()
-    };
+    let state = |batch: &Batch| (0..4).map(|row| batch.qpos(row).expect("a row").to_vec()).collect::<Vec<_>>();
     let before = (state(&batch), batch.outputs().to_vec());
 
     for (rows, offending) in [
@@ -113,10 +59,7 @@ fn requests_that_do_not_fit_change_nothing() {
         (&[0, 3, 3], 3),
         (&[u32::MAX, 0], u32::MAX),
     ] {
-        let request = Step {
-            rows: Some(rows),
-            ..Step::default()
-        };
+        let request = Step { rows: Some(rows), ..Step::default() };
         for result in [
             batch.step(&request),
             batch.refresh(Some(rows)),
@@ -132,54 +75,18 @@ fn requests_that_do_not_fit_change_nothing() {
         }
     }
     for controls in [&[][..], &[0.0; 31], &[0.0; 33]] {
-        let result = batch.step(&Step {
-            controls: Some(controls),
-            ..Step::default()
-        });
-        assert!(
-            matches!(result, Err(BatchError::Size { expected: 32, .. })),
-            "{result:?}"
-        );
+        let result = batch.step(&Step { controls: Some(controls), ..Step::default() });
+        assert!(matches!(result, Err(BatchError::Size { expected: 32, .. })), "{result:?}");
     }
     for substeps in [0, u32::MAX] {
-        let result = batch.step(&Step {
-            substeps,
-            ..Step::default()
-        });
-        assert!(
-            matches!(
-                result,
-                Err(BatchError::Count {
-                    what: "substeps",
-                    ..
-                })
-            ),
-            "{result:?}"
-        );
+        let result = batch.step(&Step { substeps, ..Step::default() });
+        assert!(matches!(result, Err(BatchError::Count { what: "substeps", .. })), "{result:?}");
         let result = batch.step_native(None, substeps, manege_mujoco::Stage::None);
-        assert!(
-            matches!(
-                result,
-                Err(BatchError::Count {
-                    what: "substeps",
-                    ..
-                })
-            ),
-            "{result:?}"
-        );
+        assert!(matches!(result, Err(BatchError::Count { what: "substeps", .. })), "{result:?}");
     }
-    assert!(matches!(
-        batch.qpos(4),
-        Err(BatchError::Row { row: 4, rows: 4 })
-    ));
-    assert!(matches!(
-        batch.qvel_mut(usize::MAX),
-        Err(BatchError::Row { .. })
-    ));
-    assert!(matches!(
-        batch.state_mut(StateField::Time, 4),
-        Err(BatchError::Row { .. })
-    ));
+    assert!(matches!(batch.qpos(4), Err(BatchError::Row { row: 4, rows: 4 })));
+    assert!(matches!(batch.qvel_mut(usize::MAX), Err(BatchError::Row { .. })));
+    assert!(matches!(batch.state_mut(StateField::Time, 4), Err(BatchError::Row { .. })));
     assert!(matches!(batch.output_row(4), Err(BatchError::Row { .. })));
     assert_eq!((state(&batch), batch.outputs().to_vec()), before);
 }
@@ -188,12 +95,7 @@ fn requests_that_do_not_fit_change_nothing() {
 fn no_rows_are_no_rows() {
     let mut batch = batch(3, 2);
     let before = batch.outputs().to_vec();
-    batch
-        .step(&Step {
-            rows: Some(&[]),
-            ..Step::default()
-        })
-        .expect("a valid request");
+    batch.step(&Step { rows: Some(&[]), ..Step::default() }).expect("a valid request");
     batch.reset_rows(Some(&[])).expect("valid rows");
     batch.refresh(Some(&[])).expect("valid rows");
     assert_eq!(batch.outputs(), before);
@@ -203,38 +105,15 @@ fn no_rows_are_no_rows() {
 #[test]
 fn parts_that_a_model_lacks_are_empty() {
     let model = Model::from_xml_str("<mujoco/>").expect("a valid model");
-    let outputs = vec![
-        Source::Qpos,
-        Source::Qvel,
-        Source::Ctrl,
-        Source::BodyPosition(0),
-    ];
-    let mut batch = Batch::new(
-        &model,
-        &BatchOptions {
-            outputs,
-            ..BatchOptions::default()
-        },
-    )
-    .expect("valid options");
+    let outputs = vec![Source::Qpos, Source::Qvel, Source::Ctrl, Source::BodyPosition(0)];
+    let mut batch = Batch::new(&model, &BatchOptions { outputs, ..BatchOptions::default() }).expect("valid options");
     let control = |_: usize, _: u32, qpos: &[f64], qvel: &[f64], ctrl: &mut [f64]| {
         assert!(qpos.is_empty() && qvel.is_empty() && ctrl.is_empty());
     };
-    batch
-        .step(&Step {
-            controls: Some(&[]),
-            control: Some(&control),
-            ..Step::default()
-        })
-        .expect("a valid request");
+    batch.step(&Step { controls: Some(&[]), control: Some(&control), ..Step::default() }).expect("a valid request");
     assert_eq!(batch.faults(), []);
     assert!(batch.qpos(0).expect("a row").is_empty());
-    assert!(
-        batch
-            .state_mut(StateField::Act, 0)
-            .expect("a row")
-            .is_empty()
-    );
+    assert!(batch.state_mut(StateField::Act, 0).expect("a row").is_empty());
     assert_eq!(batch.outputs(), [0.0; 3]);
     assert_eq!(batch.output_range(3), Some(0..3));
     assert_eq!(batch.output_range(4), None);
@@ -253,11 +132,7 @@ fn a_batch_starts_one_thread_less_than_asked() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     // In a process of its own: tests run on threads.
     let output = run_in_process("count_threads", directory.path());
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
@@ -285,10 +160,7 @@ fn batches_live_side_by_side_and_move_between_threads() {
     (0..20).for_each(|seed| step(&mut reference, seed));
     let check = |batch: &Batch| {
         for row in 0..6 {
-            let (actual, expected) = (
-                batch.qpos(row).expect("a row"),
-                reference.qpos(row).expect("a row"),
-            );
+            let (actual, expected) = (batch.qpos(row).expect("a row"), reference.qpos(row).expect("a row"));
             oracle::assert_same_bits(&format!("row {row}"), actual, expected);
         }
     };
@@ -335,31 +207,10 @@ fn a_control_may_use_another_batch() {
             std::panic::resume_unwind(Box::new("after all"));
         }
     };
-    outer
-        .step(&Step {
-            substeps: 2,
-            control: Some(&control),
-            ..Step::default()
-        })
-        .expect("a valid request");
-    undisturbed
-        .step(&Step {
-            substeps: 2,
-            ..Step::default()
-        })
-        .expect("a valid request");
-    assert_eq!(
-        outer
-            .faults()
-            .iter()
-            .map(|fault| fault.row)
-            .collect::<Vec<_>>(),
-        [2]
-    );
+    outer.step(&Step { substeps: 2, control: Some(&control), ..Step::default() }).expect("a valid request");
+    undisturbed.step(&Step { substeps: 2, ..Step::default() }).expect("a valid request");
+    assert_eq!(outer.faults().iter().map(|fault| fault.row).collect::<Vec<_>>(), [2]);
     for row in [0, 1, 3] {
-        assert_eq!(
-            outer.qpos(row).expect("a row"),
-            undisturbed.qpos(row).expect("a row")
-        );
+        assert_eq!(outer.qpos(row).expect("a row"), undisturbed.qpos(row).expect("a row"));
     }
 }

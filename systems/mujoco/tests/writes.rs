@@ -10,24 +10,12 @@ const ROWS: usize = 6;
 /// A batch that has been stepped until its rows differ in everything.
 fn stepped(outputs: Vec<Source>, freshness: Freshness, threads: usize) -> Batch {
     let model = walker();
-    let options = BatchOptions {
-        rows: ROWS,
-        threads,
-        outputs,
-        freshness,
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions { rows: ROWS, threads, outputs, freshness, ..BatchOptions::default() };
     let mut batch = Batch::new(&model, &options).expect("valid options");
     let (qpos, qvel) = start(&model, ROWS);
     for row in 0..ROWS {
-        batch
-            .qpos_mut(row)
-            .expect("a row")
-            .copy_from_slice(&qpos[row * model.nq()..][..model.nq()]);
-        batch
-            .qvel_mut(row)
-            .expect("a row")
-            .copy_from_slice(&qvel[row * model.nv()..][..model.nv()]);
+        batch.qpos_mut(row).expect("a row").copy_from_slice(&qpos[row * model.nq()..][..model.nq()]);
+        batch.qvel_mut(row).expect("a row").copy_from_slice(&qvel[row * model.nv()..][..model.nv()]);
     }
     advance(&mut batch, None, 1..20);
     batch
@@ -37,12 +25,7 @@ fn stepped(outputs: Vec<Source>, freshness: Freshness, threads: usize) -> Batch 
 fn advance(batch: &mut Batch, rows: Option<&[u32]>, steps: std::ops::Range<u64>) {
     for index in steps {
         let controls = noise(index, ROWS * batch.model().nu());
-        let step = Step {
-            rows,
-            substeps: 3,
-            controls: Some(&controls),
-            ..Step::default()
-        };
+        let step = Step { rows, substeps: 3, controls: Some(&controls), ..Step::default() };
         batch.step(&step).expect("a valid request");
         assert_eq!(batch.faults(), []);
     }
@@ -59,10 +42,7 @@ fn whole_state(batch: &Batch, row: usize) -> Vec<f64> {
         StateField::QfrcApplied,
         StateField::XfrcApplied,
     ];
-    fields
-        .into_iter()
-        .flat_map(|field| batch.state(field, row).expect("a row").to_vec())
-        .collect()
+    fields.into_iter().flat_map(|field| batch.state(field, row).expect("a row").to_vec()).collect()
 }
 
 #[test]
@@ -73,9 +53,7 @@ fn outputs_of_written_rows_have_the_bits_of_mj_forward() {
     let (qpos, qvel) = start(&model, ROWS + 3);
     let (qpos, qvel) = (&qpos[3 * model.nq()..], &qvel[3 * model.nv()..]);
     let ctrl = noise(99, ROWS * model.nu());
-    model
-        .save_mjb(path.join("model.mjb"))
-        .expect("the directory is writable");
+    model.save_mjb(path.join("model.mjb")).expect("the directory is writable");
     oracle::write(path, "qpos", qpos);
     oracle::write(path, "qvel", qvel);
     oracle::write(path, "ctrl", &ctrl);
@@ -85,60 +63,36 @@ fn outputs_of_written_rows_have_the_bits_of_mj_forward() {
     let (sensors, xpos) = (oracle::read(path, "sensors"), oracle::read(path, "xpos"));
 
     let written = [0, 2, 3, 5];
-    let check =
-        |what: &str, sources: Vec<Source>, freshness, expected: &dyn Fn(usize) -> Vec<f64>| {
-            let mut batch = stepped(sources, freshness, 2);
-            let before = batch.outputs().to_vec();
-            batch.reset_rows(Some(&written)).expect("valid rows");
-            for row in written.map(|row| row as usize) {
-                batch
-                    .qpos_mut(row)
-                    .expect("a row")
-                    .copy_from_slice(&qpos[row * model.nq()..][..model.nq()]);
-                batch
-                    .qvel_mut(row)
-                    .expect("a row")
-                    .copy_from_slice(&qvel[row * model.nv()..][..model.nv()]);
-                let controls = batch.state_mut(StateField::Ctrl, row).expect("a row");
-                controls.copy_from_slice(&ctrl[row * model.nu()..][..model.nu()]);
-            }
-            batch.refresh(Some(&written)).expect("valid rows");
-            for row in 0..ROWS {
-                let actual = batch.output_row(row).expect("a row");
-                let before = &before[row * actual.len()..][..actual.len()];
-                let expected = if written.contains(&(row as u32)) {
-                    expected(row)
-                } else {
-                    before.to_vec()
-                };
-                oracle::assert_same_bits(&format!("{what}, row {row}"), actual, &expected);
-            }
-        };
-
-    let body = model
-        .id(ObjectKind::Body, "left_rear_shin")
-        .expect("a body");
-    for freshness in [Freshness::Fresh, Freshness::LastSubstep] {
-        check(
-            "body",
-            vec![Source::BodyPosition(body)],
-            freshness,
-            &|row| xpos[(row * model.count(ObjectKind::Body) + body) * 3..][..3].to_vec(),
-        );
-        for (index, sensor) in model.sensors().enumerate() {
-            check(
-                sensor.name,
-                vec![Source::Sensor(index)],
-                freshness,
-                &|row| {
-                    sensors[row * model.nsensordata()..][..model.nsensordata()][sensor.data.clone()]
-                        .to_vec()
-                },
-            );
+    let check = |what: &str, sources: Vec<Source>, freshness, expected: &dyn Fn(usize) -> Vec<f64>| {
+        let mut batch = stepped(sources, freshness, 2);
+        let before = batch.outputs().to_vec();
+        batch.reset_rows(Some(&written)).expect("valid rows");
+        for row in written.map(|row| row as usize) {
+            batch.qpos_mut(row).expect("a row").copy_from_slice(&qpos[row * model.nq()..][..model.nq()]);
+            batch.qvel_mut(row).expect("a row").copy_from_slice(&qvel[row * model.nv()..][..model.nv()]);
+            let controls = batch.state_mut(StateField::Ctrl, row).expect("a row");
+            controls.copy_from_slice(&ctrl[row * model.nu()..][..model.nu()]);
         }
-        let all = (0..model.count(ObjectKind::Sensor))
-            .map(Source::Sensor)
-            .collect();
+        batch.refresh(Some(&written)).expect("valid rows");
+        for row in 0..ROWS {
+            let actual = batch.output_row(row).expect("a row");
+            let before = &before[row * actual.len()..][..actual.len()];
+            let expected = if written.contains(&(row as u32)) { expected(row) } else { before.to_vec() };
+            oracle::assert_same_bits(&format!("{what}, row {row}"), actual, &expected);
+        }
+    };
+
+    let body = model.id(ObjectKind::Body, "left_rear_shin").expect("a body");
+    for freshness in [Freshness::Fresh, Freshness::LastSubstep] {
+        check("body", vec![Source::BodyPosition(body)], freshness, &|row| {
+            xpos[(row * model.count(ObjectKind::Body) + body) * 3..][..3].to_vec()
+        });
+        for (index, sensor) in model.sensors().enumerate() {
+            check(sensor.name, vec![Source::Sensor(index)], freshness, &|row| {
+                sensors[row * model.nsensordata()..][..model.nsensordata()][sensor.data.clone()].to_vec()
+            });
+        }
+        let all = (0..model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
         check("all sensors", all, freshness, &|row| {
             sensors[row * model.nsensordata()..][..model.nsensordata()].to_vec()
         });
@@ -148,9 +102,7 @@ fn outputs_of_written_rows_have_the_bits_of_mj_forward() {
 #[test]
 fn refreshing_changes_no_state() {
     let model = walker();
-    let sensors = (0..model.count(ObjectKind::Sensor))
-        .map(Source::Sensor)
-        .collect();
+    let sensors = (0..model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
     let mut batch = stepped(sensors, Freshness::Fresh, 2);
     let before: Vec<_> = (0..ROWS).map(|row| whole_state(&batch, row)).collect();
     batch.refresh(None).expect("all rows");
@@ -173,11 +125,7 @@ fn resetting_a_subset_leaves_the_other_rows_alone() {
     advance(&mut mixed, Some(&[0, 2, 3]), 30..40);
     advance(&mut mixed, Some(&[5]), 30..40);
     for row in [0, 2, 3, 5] {
-        oracle::assert_same_bits(
-            &format!("row {row}"),
-            &whole_state(&mixed, row),
-            &whole_state(&plain, row),
-        );
+        oracle::assert_same_bits(&format!("row {row}"), &whole_state(&mixed, row), &whole_state(&plain, row));
     }
     assert_ne!(whole_state(&mixed, 1), whole_state(&plain, 1));
 }
@@ -187,30 +135,17 @@ fn resetting_a_subset_leaves_the_other_rows_alone() {
 fn a_reset_row_behaves_as_a_new_one() {
     let model = walker();
     let mut used = stepped(vec![Source::Qpos], Freshness::Fresh, 2);
-    used.state_mut(StateField::XfrcApplied, 2)
-        .expect("a row")
-        .fill(1.0);
+    used.state_mut(StateField::XfrcApplied, 2).expect("a row").fill(1.0);
     used.reset_rows(None).expect("all rows");
-    let options = BatchOptions {
-        rows: ROWS,
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions { rows: ROWS, ..BatchOptions::default() };
     let mut new = Batch::new(&model, &options).expect("valid options");
     for row in 0..ROWS {
-        oracle::assert_same_bits(
-            &format!("row {row}"),
-            &whole_state(&used, row),
-            &whole_state(&new, row),
-        );
+        oracle::assert_same_bits(&format!("row {row}"), &whole_state(&used, row), &whole_state(&new, row));
         assert_eq!(used.qpos(row).expect("a row"), model.qpos0());
     }
     advance(&mut used, None, 0..30);
     advance(&mut new, None, 0..30);
     for row in 0..ROWS {
-        oracle::assert_same_bits(
-            &format!("row {row}"),
-            &whole_state(&used, row),
-            &whole_state(&new, row),
-        );
+        oracle::assert_same_bits(&format!("row {row}"), &whole_state(&used, row), &whole_state(&new, row));
     }
 }

@@ -8,10 +8,7 @@ use std::path::Path;
 
 use manege_mujoco::{BatchOptions, Model, ModelOptions, ObjectKind, Source};
 
-use super::{
-    Backend, BackendBuilder, BackendError, BackendRequest, Feature, Freshness, ModelField,
-    ModelInfo, Output,
-};
+use super::{Backend, BackendBuilder, BackendError, BackendRequest, Feature, Freshness, ModelField, ModelInfo, Output};
 
 pub use manege_mujoco::Jacobian;
 
@@ -37,13 +34,7 @@ impl PhysicsOptions {
     /// The fastest options for a single legged robot.
     #[must_use]
     pub fn new(timestep: f64) -> Self {
-        Self {
-            timestep,
-            jacobian: Jacobian::Sparse,
-            islands: false,
-            midphase: false,
-            persistent: false,
-        }
+        Self { timestep, jacobian: Jacobian::Sparse, islands: false, midphase: false, persistent: false }
     }
 }
 
@@ -86,13 +77,7 @@ impl MujocoBuilder {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn new(model: Model, options: &PhysicsOptions) -> Result<Self, BackendError> {
-        let &PhysicsOptions {
-            timestep,
-            jacobian,
-            islands,
-            midphase,
-            persistent,
-        } = options;
+        let &PhysicsOptions { timestep, jacobian, islands, midphase, persistent } = options;
         let model = model
             .with_options(&ModelOptions {
                 timestep: Some(timestep),
@@ -102,11 +87,7 @@ impl MujocoBuilder {
             })
             .map_err(model_error)?;
         let info = describe::describe(&model)?;
-        Ok(Self {
-            model,
-            info,
-            persistent,
-        })
+        Ok(Self { model, info, persistent })
     }
 
     /// The loaded model.
@@ -119,14 +100,8 @@ impl MujocoBuilder {
     fn lacks(&self, feature: Feature) -> Option<String> {
         match feature {
             Feature::Field(field @ (ModelField::ActuatorKp | ModelField::ActuatorKd)) => {
-                let other = self
-                    .model
-                    .actuators()
-                    .find(|actuator| actuator.position_gains.is_none())?;
-                Some(format!(
-                    "{field:?} per row for actuator `{}`, which is no position servo",
-                    other.name
-                ))
+                let other = self.model.actuators().find(|actuator| actuator.position_gains.is_none())?;
+                Some(format!("{field:?} per row for actuator `{}`, which is no position servo", other.name))
             }
             Feature::Output(output) => {
                 let (kind, index) = object(output)?;
@@ -140,10 +115,7 @@ impl MujocoBuilder {
     fn require(&self, feature: Feature) -> Result<(), BackendError> {
         match self.lacks(feature) {
             None => Ok(()),
-            Some(feature) => Err(BackendError::Unsupported {
-                engine: ENGINE,
-                feature,
-            }),
+            Some(feature) => Err(BackendError::Unsupported { engine: ENGINE, feature }),
         }
     }
 }
@@ -162,41 +134,25 @@ impl BackendBuilder for MujocoBuilder {
     }
 
     fn build(self: Box<Self>, request: &BackendRequest) -> Result<Box<dyn Backend>, BackendError> {
-        let outputs = request
-            .outputs
-            .iter()
-            .map(|output| Feature::Output(*output));
+        let outputs = request.outputs.iter().map(|output| Feature::Output(*output));
         let fields = request.fields.iter().map(|field| Feature::Field(*field));
-        outputs
-            .chain(fields)
-            .try_for_each(|feature| self.require(feature))?;
+        outputs.chain(fields).try_for_each(|feature| self.require(feature))?;
 
         let options = BatchOptions {
             rows: request.rows,
             threads: request.threads,
             persistent: self.persistent,
-            outputs: request
-                .outputs
-                .iter()
-                .map(|output| source(*output))
-                .collect(),
+            outputs: request.outputs.iter().map(|output| source(*output)).collect(),
             freshness: match request.freshness {
                 Freshness::Fresh => manege_mujoco::Freshness::Fresh,
                 Freshness::LastSubstep => manege_mujoco::Freshness::LastSubstep,
             },
         };
-        Ok(Box::new(rows::MujocoBackend::new(
-            &self.model,
-            &self.info,
-            &options,
-            &request.fields,
-        )?))
+        Ok(Box::new(rows::MujocoBackend::new(&self.model, &self.info, &options, &request.fields)?))
     }
 
     fn save_model(&self, path: &Path) -> Result<(), BackendError> {
-        self.model
-            .save_mjb(path)
-            .map_err(|error| BackendError::Engine(error.to_string()))
+        self.model.save_mjb(path).map_err(|error| BackendError::Engine(error.to_string()))
     }
 }
 
@@ -237,15 +193,7 @@ fn batch_error(error: manege_mujoco::BatchError) -> BackendError {
     use manege_mujoco::BatchError;
     match error {
         BatchError::Row { row, rows } => BackendError::Row { row, rows },
-        BatchError::Size {
-            buffer,
-            expected,
-            actual,
-        } => BackendError::Size {
-            buffer,
-            expected,
-            actual,
-        },
+        BatchError::Size { buffer, expected, actual } => BackendError::Size { buffer, expected, actual },
         other => BackendError::Engine(other.to_string()),
     }
 }

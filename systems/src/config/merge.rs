@@ -118,9 +118,13 @@ mod tests {
 
     #[test]
     fn whole_numbers_become_floats_and_kinds_replace() {
-        let mut base = table("t.weight = -0.5\nt.noise = { kind = \"uniform\", min = -1.0, max = 1.0 }\nt.clip = \"none\"");
+        let mut base =
+            table("t.weight = -0.5\nt.noise = { kind = \"uniform\", min = -1.0, max = 1.0 }\nt.clip = \"none\"");
         merge("", &mut base, &table("t.weight = 2\nt.noise.max = 3.0")).unwrap();
-        assert_eq!(base, table("t.weight = 2.0\nt.noise = { kind = \"uniform\", min = -1.0, max = 3.0 }\nt.clip = \"none\""));
+        assert_eq!(
+            base,
+            table("t.weight = 2.0\nt.noise = { kind = \"uniform\", min = -1.0, max = 3.0 }\nt.clip = \"none\"")
+        );
         merge("", &mut base, &table("t.noise = { kind = \"gaussian\", std = 1.0 }\nt.clip = [0, 1]")).unwrap();
         assert_eq!(base["t"]["noise"], table("noise = { kind = \"gaussian\", std = 1.0 }")["noise"]);
         assert_eq!(base["t"]["clip"], table("a = [0, 1]")["a"]);

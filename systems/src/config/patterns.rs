@@ -15,3 +15,24 @@ pub enum PerName<V> {
     /// Pattern → value.
     Patterns(IndexMap<String, V>),
 }
+
+/// One number for every column, or a number per column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PerColumn {
+    /// The same number for every column.
+    All(f32),
+    /// A number for each column.
+    Each(Vec<f32>),
+}
+
+impl PerColumn {
+    /// Whether every number is finite.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Self::All(value) => value.is_finite(),
+            Self::Each(values) => values.iter().all(|value| value.is_finite()),
+        }
+    }
+}

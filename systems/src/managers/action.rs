@@ -169,11 +169,7 @@ pub(crate) fn check_actions(
         return status.fail(StepError::AwaitingReset { count, first });
     }
     if input.values.len() != count * manager.width {
-        return status.fail(StepError::ActionShape {
-            rows: count,
-            width: manager.width,
-            actual: input.values.len(),
-        });
+        return status.fail(StepError::ActionShape { rows: count, width: manager.width, actual: input.values.len() });
     }
     if let Some(bad) = input.values.iter().position(|value| !value.is_finite()) {
         status.fail(StepError::ActionNotFinite {

@@ -209,7 +209,8 @@ pub(crate) fn reset_commands(
 ) {
     for slot in &manager.slots {
         for (i, metric) in slot.metrics.clone().enumerate() {
-            let values = resetting.entities.iter().filter_map(|&row| rows.get(row).ok()).map(|row| row.1.metrics[metric]);
+            let values =
+                resetting.entities.iter().filter_map(|&row| rows.get(row).ok()).map(|row| row.1.metrics[metric]);
             log.set_mean(slot.log + i, values);
         }
     }

@@ -158,7 +158,8 @@ pub(crate) fn compute_rewards(
         });
     }
     if !finite.into_inner() {
-        let views: Vec<_> = rows.iter().filter(|(_, termination, _)| !termination.idle).map(|row| row.0.view()).collect();
+        let views: Vec<_> =
+            rows.iter().filter(|(_, termination, _)| !termination.idle).map(|row| row.0.view()).collect();
         if let Some(error) = manager.blame(views.iter().copied()) {
             status.fail(error);
         }

@@ -49,38 +49,22 @@ fn builder(xml: &str, timestep: f64) -> Box<MujocoBuilder> {
 }
 
 fn rows(xml: &str, timestep: f64, request: BackendRequest) -> Box<dyn Backend> {
-    builder(xml, timestep)
-        .build(&request)
-        .expect("a valid request")
+    builder(xml, timestep).build(&request).expect("a valid request")
 }
 
 fn request(rows: usize, outputs: Vec<Output>) -> BackendRequest {
-    BackendRequest {
-        rows,
-        threads: 2,
-        outputs,
-        ..BackendRequest::default()
-    }
+    BackendRequest { rows, threads: 2, outputs, ..BackendRequest::default() }
 }
 
 /// Steps all rows.
 fn step(backend: &mut dyn Backend, substeps: u32, controls: &[f64]) {
-    backend
-        .step(StepRequest {
-            rows: None,
-            substeps,
-            controls,
-            feedback: None,
-        })
-        .expect("a valid request");
+    backend.step(StepRequest { rows: None, substeps, controls, feedback: None }).expect("a valid request");
     assert_eq!(backend.faults(), []);
 }
 
 /// Controls that differ from step to step and from row to row.
 fn controls(step: usize, count: usize) -> Vec<f64> {
-    (0..count)
-        .map(|index| 0.6 * (0.7 * step as f64 + 1.3 * index as f64).sin())
-        .collect()
+    (0..count).map(|index| 0.6 * (0.7 * step as f64 + 1.3 * index as f64).sin()).collect()
 }
 
 fn close(actual: f64, expected: f64) -> bool {

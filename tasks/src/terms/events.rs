@@ -65,8 +65,8 @@ impl SixRanges {
 
     /// Draws the values along the axes, then those about them.
     fn draw(&self, row: &mut EventRow<'_>) -> (DVec3, DVec3) {
-        let [x, y, z, roll, pitch, yaw] = [self.x, self.y, self.z, self.roll, self.pitch, self.yaw]
-            .map(|[low, high]| row.draws.uniform(low, high));
+        let [x, y, z, roll, pitch, yaw] =
+            [self.x, self.y, self.z, self.roll, self.pitch, self.yaw].map(|[low, high]| row.draws.uniform(low, high));
         (DVec3::new(x, y, z), DVec3::new(roll, pitch, yaw))
     }
 }

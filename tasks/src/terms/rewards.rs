@@ -127,7 +127,9 @@ pub struct ActionRate {}
 
 impl TermParams<dyn RewardTerm> for ActionRate {
     fn build(&self, _context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        Ok(reward(|row| row.action().iter().zip(row.previous_action()).map(|(now, before)| (now - before).powi(2)).sum()))
+        Ok(reward(|row| {
+            row.action().iter().zip(row.previous_action()).map(|(now, before)| (now - before).powi(2)).sum()
+        }))
     }
 }
 

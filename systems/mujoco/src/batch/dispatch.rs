@@ -30,12 +30,7 @@ pub struct Step<'a> {
 impl Default for Step<'_> {
     /// One physics step of all rows with the controls that they have.
     fn default() -> Self {
-        Self {
-            rows: None,
-            substeps: 1,
-            controls: None,
-            control: None,
-        }
+        Self { rows: None, substeps: 1, controls: None, control: None }
     }
 }
 
@@ -59,10 +54,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn note(&self, row: u32, reason: FaultReason) {
-        self.faults
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(RowFault { row, reason });
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(RowFault { row, reason });
     }
 }
 
@@ -87,11 +79,7 @@ impl Batch {
         if let Some(controls) = step.controls {
             let expected = self.rows * self.model.nu();
             if controls.len() != expected {
-                return Err(BatchError::Size {
-                    buffer: "controls",
-                    expected,
-                    actual: controls.len(),
-                });
+                return Err(BatchError::Size { buffer: "controls", expected, actual: controls.len() });
             }
         }
         self.apply(step, step_row, true)
@@ -105,23 +93,11 @@ impl Batch {
     /// # Errors
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn refresh(&mut self, rows: Option<&[u32]>) -> Result<(), BatchError> {
-        self.apply(
-            &Step {
-                rows,
-                ..Step::default()
-            },
-            refresh_row,
-            false,
-        )
+        self.apply(&Step { rows, ..Step::default() }, refresh_row, false)
     }
 
     /// Runs a callback on rows. With `save`, what it leaves in a row's `mjData` becomes the row's state.
-    fn apply(
-        &mut self,
-        step: &Step<'_>,
-        callback: ffi::mjfBatchFunc,
-        save: bool,
-    ) -> Result<(), BatchError> {
+    fn apply(&mut self, step: &Step<'_>, callback: ffi::mjfBatchFunc, save: bool) -> Result<(), BatchError> {
         let selection = self.select(step.rows)?;
         let mut context = Context {
             plan: &self.plan,
@@ -141,16 +117,7 @@ impl Batch {
             // SAFETY: the selection is valid, and the callbacks take a `Context`, which lives until all rows are done.
             // What it refers to is not accessed otherwise meanwhile, except for the state row that MuJoCo writes after
             // a callback on that row has returned.
-            unsafe {
-                ffi::mjb_apply(
-                    self.raw.as_ptr(),
-                    ids,
-                    nid,
-                    callback,
-                    argument,
-                    c_int::from(save),
-                )
-            }
+            unsafe { ffi::mjb_apply(self.raw.as_ptr(), ids, nid, callback, argument, c_int::from(save)) }
         });
         self.collect(selection, failed);
         Ok(())
@@ -161,12 +128,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`BatchError::Row`] or [`BatchError::Count`] for a request that does not fit the batch; nothing was stepped.
-    pub fn step_native(
-        &mut self,
-        rows: Option<&[u32]>,
-        substeps: u32,
-        stage: Stage,
-    ) -> Result<(), BatchError> {
+    pub fn step_native(&mut self, rows: Option<&[u32]>, substeps: u32, stage: Stage) -> Result<(), BatchError> {
         let nstep = count("substeps", substeps as usize)?;
         let selection = self.select(rows)?;
         let failed = selection.call(|ids, nid| {
@@ -218,12 +180,7 @@ impl Batch {
 /// MuJoCo leaves a failed row by a `longjmp` out of the `mj_*` function that raised the error, past this frame. So nothing
 /// with a destructor is alive here across a call of one; user code runs between them, inside [`guard`], which has
 /// returned before the next call.
-unsafe extern "C-unwind" fn step_row(
-    model: *const mjModel,
-    data: *mut mjData,
-    row: c_int,
-    argument: *mut c_void,
-) {
+unsafe extern "C-unwind" fn step_row(model: *const mjModel, data: *mut mjData, row: c_int, argument: *mut c_void) {
     // SAFETY: `apply` passes a context that outlives the call and that callbacks only read.
     let context = unsafe { &*argument.cast::<Context<'_>>().cast_const() };
     let row = row.unsigned_abs();
@@ -258,24 +215,13 @@ unsafe extern "C-unwind" fn step_row(
 ///
 /// # Safety
 /// As for [`step_row`].
-unsafe extern "C-unwind" fn refresh_row(
-    model: *const mjModel,
-    data: *mut mjData,
-    row: c_int,
-    argument: *mut c_void,
-) {
+unsafe extern "C-unwind" fn refresh_row(model: *const mjModel, data: *mut mjData, row: c_int, argument: *mut c_void) {
     // SAFETY: as in `step_row`.
     let context = unsafe { &*argument.cast::<Context<'_>>().cast_const() };
     // SAFETY: as in `step_row`.
     unsafe {
         clear_unstable(data);
-        finish_row(
-            context,
-            &context.plan.after_write,
-            model,
-            data,
-            row.unsigned_abs(),
-        );
+        finish_row(context, &context.plan.after_write, model, data, row.unsigned_abs());
     }
 }
 
@@ -285,13 +231,7 @@ const INTEGRATION: c_int = mjtState::mjSTATE_INTEGRATION as c_int;
 ///
 /// # Safety
 /// As for [`step_row`].
-unsafe fn finish_row(
-    context: &Context<'_>,
-    refresh: &Refresh,
-    model: *const mjModel,
-    data: *mut mjData,
-    row: u32,
-) {
+unsafe fn finish_row(context: &Context<'_>, refresh: &Refresh, model: *const mjModel, data: *mut mjData, row: u32) {
     // SAFETY: as in `step_row`.
     unsafe {
         // What `mj_step` would check at its next call: a state that went bad is this call's fault, not the next one's.
@@ -299,9 +239,7 @@ unsafe fn finish_row(
         ffi::mj_checkVel(model, data);
         refresh.run(model, data);
         let width = context.plan.width();
-        context
-            .plan
-            .copy_out(model, data, context.outputs.add(row as usize * width));
+        context.plan.copy_out(model, data, context.outputs.add(row as usize * width));
         if let Some(quantity) = unstable(data) {
             context.note(row, FaultReason::Unstable(quantity));
         }
@@ -322,11 +260,7 @@ unsafe fn call_control(
     // SAFETY: the arrays have these lengths, and nothing else accesses the row's data while the slices live. The arrays
     // may be null where the model has no such values.
     let (qpos, qvel, ctrl) = unsafe {
-        (
-            array((*data).qpos, context.nq),
-            array((*data).qvel, context.nv),
-            array_mut((*data).ctrl, context.nu),
-        )
+        (array((*data).qpos, context.nq), array((*data).qvel, context.nv), array_mut((*data).ctrl, context.nu))
     };
     // SAFETY: the handler is this thread's; it is put back below, which `guard` makes sure is reached.
     let handler = unsafe { ffi::_mjPRIVATE_setTlsLogHandler(None) };
@@ -361,8 +295,5 @@ unsafe fn clear_unstable(data: *mut mjData) {
 unsafe fn unstable(data: *const mjData) -> Option<Unstable> {
     // SAFETY: valid by this function's contract.
     let warnings = unsafe { &(*data).warning };
-    UNSTABLE
-        .iter()
-        .find(|(warning, _)| warnings[*warning as usize].number > 0)
-        .map(|(_, quantity)| *quantity)
+    UNSTABLE.iter().find(|(warning, _)| warnings[*warning as usize].number > 0).map(|(_, quantity)| *quantity)
 }

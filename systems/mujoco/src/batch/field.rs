@@ -86,10 +86,7 @@ impl Batch {
         }
         let names = MODEL.iter().chain(OPTIONS);
         let key = self.field::<T>(IN_MODEL, names, name, ffi::mjb_expand)?;
-        Ok(ModelField {
-            key,
-            element: PhantomData,
-        })
+        Ok(ModelField { key, element: PhantomData })
     }
 
     /// Has a field of `mjData` copied out of every row by [`step_native`](Self::step_native) and
@@ -101,10 +98,7 @@ impl Batch {
     /// [`BatchError::UnknownField`] if there is no field of this name and type outside the state.
     pub fn bind<T: Element>(&mut self, name: &str) -> Result<DataField<T>, BatchError> {
         let key = self.field::<T>(IN_DATA, DATA.iter(), name, ffi::mjb_output)?;
-        Ok(DataField {
-            key,
-            element: PhantomData,
-        })
+        Ok(DataField { key, element: PhantomData })
     }
 
     /// The values that rows have for a model field, row after row.
@@ -122,10 +116,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`BatchError::ForeignField`] if another batch gave out the handle.
-    pub fn model_field_mut<T: Element>(
-        &mut self,
-        field: ModelField<T>,
-    ) -> Result<&mut [T], BatchError> {
+    pub fn model_field_mut<T: Element>(&mut self, field: ModelField<T>) -> Result<&mut [T], BatchError> {
         let storage = self.storage::<T>(IN_MODEL, field.key)?;
         // SAFETY: as above; the mutable borrow of the batch keeps everybody else away.
         Ok(unsafe { array_mut(storage.values.cast(), self.rows * storage.width) })
@@ -135,11 +126,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`BatchError::Row`] if there is no such row; [`BatchError::ForeignField`] if another batch gave out the handle.
-    pub fn model_field_row<T: Element>(
-        &self,
-        field: ModelField<T>,
-        row: usize,
-    ) -> Result<&[T], BatchError> {
+    pub fn model_field_row<T: Element>(&self, field: ModelField<T>, row: usize) -> Result<&[T], BatchError> {
         self.check_row(row)?;
         let width = self.storage::<T>(IN_MODEL, field.key)?.width;
         Ok(&self.model_field(field)?[row * width..][..width])
@@ -175,92 +162,46 @@ impl Batch {
         structure: &'static str,
         names: impl Iterator<Item = &'a (&'static str, ElementKind)> + Clone,
         name: &str,
-        obtain: unsafe extern "C-unwind" fn(
-            *mut ffi::mjBatch,
-            *const i8,
-            *mut c_int,
-            *mut c_int,
-        ) -> *mut c_void,
+        obtain: unsafe extern "C-unwind" fn(*mut ffi::mjBatch, *const i8, *mut c_int, *mut c_int) -> *mut c_void,
     ) -> Result<Key, BatchError> {
         let unknown = || BatchError::UnknownField {
             structure,
             name: name.to_owned(),
             element: T::NAME,
-            nearest: nearest(
-                name,
-                names
-                    .clone()
-                    .filter(|(_, kind)| *kind == T::KIND)
-                    .map(|(name, _)| *name),
-            ),
+            nearest: nearest(name, names.clone().filter(|(_, kind)| *kind == T::KIND).map(|(name, _)| *name)),
         };
-        let &(name, kind) = names
-            .clone()
-            .find(|(known, kind)| *known == name && *kind == T::KIND)
-            .ok_or_else(unknown)?;
-        if let Some(index) = self
-            .fields
-            .iter()
-            .position(|storage| storage.name == name && storage.structure == structure)
+        let &(name, kind) =
+            names.clone().find(|(known, kind)| *known == name && *kind == T::KIND).ok_or_else(unknown)?;
+        if let Some(index) =
+            self.fields.iter().position(|storage| storage.name == name && storage.structure == structure)
         {
             return Ok(Key { index, name });
         }
         let c_name = CString::new(name).map_err(|_| unknown())?;
         let (mut width, mut element_size) = (0, 0);
         // SAFETY: the batch is valid, the name NUL-terminated, and no call is under way.
-        let values = unsafe {
-            obtain(
-                self.raw.as_ptr(),
-                c_name.as_ptr(),
-                &mut width,
-                &mut element_size,
-            )
-        };
+        let values = unsafe { obtain(self.raw.as_ptr(), c_name.as_ptr(), &mut width, &mut element_size) };
         let values = NonNull::new(values).ok_or_else(unknown)?.as_ptr();
         if usize::try_from(element_size) != Ok(size_of::<T>()) {
             return Err(unknown());
         }
         let width = usize::try_from(width).unwrap_or(0);
-        self.fields.push(Storage {
-            name,
-            structure,
-            kind,
-            values,
-            width,
-        });
-        Ok(Key {
-            index: self.fields.len() - 1,
-            name,
-        })
+        self.fields.push(Storage { name, structure, kind, values, width });
+        Ok(Key { index: self.fields.len() - 1, name })
     }
 
-    fn storage<T: Element>(
-        &self,
-        structure: &'static str,
-        key: Key,
-    ) -> Result<&Storage, BatchError> {
+    fn storage<T: Element>(&self, structure: &'static str, key: Key) -> Result<&Storage, BatchError> {
         self.fields
             .get(key.index)
-            .filter(|storage| {
-                storage.name == key.name
-                    && storage.structure == structure
-                    && storage.kind == T::KIND
-            })
+            .filter(|storage| storage.name == key.name && storage.structure == structure && storage.kind == T::KIND)
             .ok_or(BatchError::ForeignField { name: key.name })
     }
 
     /// Whether the gain parameters of all actuators are just that.
     fn gains_are_numbers(&self) -> bool {
         // SAFETY: an array of the model with one `int` for each actuator.
-        let gains = unsafe {
-            array(
-                self.model.raw().actuator_gaintype,
-                self.model.count(ObjectKind::Actuator),
-            )
-        };
-        gains.iter().all(|&gain| {
-            gain == mjtGain::mjGAIN_FIXED as i32 || gain == mjtGain::mjGAIN_AFFINE as i32
-        })
+        let gains = unsafe { array(self.model.raw().actuator_gaintype, self.model.count(ObjectKind::Actuator)) };
+        gains.iter().all(|&gain| gain == mjtGain::mjGAIN_FIXED as i32 || gain == mjtGain::mjGAIN_AFFINE as i32)
     }
 }
 

@@ -115,11 +115,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(
-        model: &Model,
-        sources: &[Source],
-        freshness: Freshness,
-    ) -> Result<Self, BatchError> {
+    pub(super) fn new(model: &Model, sources: &[Source], freshness: Freshness) -> Result<Self, BatchError> {
         let after_write = Refresh::for_outputs(model, sources);
         let mut plan = Self {
             ranges: Vec::with_capacity(sources.len()),
@@ -128,9 +124,7 @@ impl Plan {
             velocities: Vec::new(),
             sensors_of_last_step: match freshness {
                 Freshness::Fresh => after_write.needs_acceleration(),
-                Freshness::LastSubstep => sources
-                    .iter()
-                    .any(|source| matches!(source, Source::Sensor(_))),
+                Freshness::LastSubstep => sources.iter().any(|source| matches!(source, Source::Sensor(_))),
             },
             after_step: match freshness {
                 Freshness::Fresh => after_write.without_acceleration(),
@@ -192,21 +186,11 @@ impl Plan {
         {
             last.len += len;
         } else if len > 0 {
-            self.copies.push(Copy {
-                array,
-                from,
-                to,
-                len,
-            });
+            self.copies.push(Copy { array, from, to, len });
         }
     }
 
-    fn velocity(
-        &mut self,
-        body: usize,
-        half: impl Fn(&mut Velocity) -> &mut Option<usize>,
-        to: usize,
-    ) {
+    fn velocity(&mut self, body: usize, half: impl Fn(&mut Velocity) -> &mut Option<usize>, to: usize) {
         // The body exists, and MuJoCo numbers bodies with `int`.
         let body = body as i32;
         for velocity in &mut self.velocities {
@@ -215,11 +199,7 @@ impl Plan {
                 return;
             }
         }
-        let mut velocity = Velocity {
-            body,
-            linear: None,
-            angular: None,
-        };
+        let mut velocity = Velocity { body, linear: None, angular: None };
         *half(&mut velocity) = Some(to);
         self.velocities.push(velocity);
     }
@@ -229,24 +209,11 @@ impl Plan {
     /// # Safety
     /// `model` is the plan's model, with or without per-row values, and `data` belongs to it; both are valid. `output` is
     /// valid for `width` values that nothing else accesses.
-    pub(super) unsafe fn copy_out(
-        &self,
-        model: *const mjModel,
-        data: *const mjData,
-        output: *mut f64,
-    ) {
-        for &Copy {
-            array,
-            from,
-            to,
-            len,
-        } in &self.copies
-        {
+    pub(super) unsafe fn copy_out(&self, model: *const mjModel, data: *const mjData, output: *mut f64) {
+        for &Copy { array, from, to, len } in &self.copies {
             // SAFETY: the source was checked against the model's sizes, which are those of the data's arrays, and the
             // destination lies within the row's `width` values.
-            unsafe {
-                std::ptr::copy_nonoverlapping(array.first(data).add(from), output.add(to), len)
-            };
+            unsafe { std::ptr::copy_nonoverlapping(array.first(data).add(from), output.add(to), len) };
         }
         for velocity in &self.velocities {
             let mut halves = [0.0; 6];
@@ -256,12 +223,7 @@ impl Plan {
                 let object = mjtObj::mjOBJ_XBODY as i32;
                 ffi::mj_objectVelocity(model, data, object, velocity.body, halves.as_mut_ptr(), 0);
             }
-            for (half, to) in halves
-                .as_chunks::<3>()
-                .0
-                .iter()
-                .zip([velocity.angular, velocity.linear])
-            {
+            for (half, to) in halves.as_chunks::<3>().0.iter().zip([velocity.angular, velocity.linear]) {
                 if let Some(to) = to {
                     // SAFETY: the three values lie within the row's `width` values.
                     unsafe { std::ptr::copy_nonoverlapping(half.as_ptr(), output.add(to), 3) };

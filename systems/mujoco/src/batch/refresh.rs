@@ -73,10 +73,7 @@ impl Refresh {
 
     /// What is left to evaluate when acceleration-dependent values may stay those of the last physics step.
     pub(super) fn without_acceleration(self) -> Self {
-        Self {
-            acceleration: false,
-            ..self
-        }
+        Self { acceleration: false, ..self }
     }
 
     /// Whether some outputs depend on accelerations.
@@ -179,11 +176,7 @@ fn position_of(model: &Model, sensor: usize) -> Position {
         Position::Masses
     } else if kind.is_in(&[mjtSensor::mjSENS_CONTACT]) {
         Position::Contacts
-    } else if kind.is_in(&[
-        mjtSensor::mjSENS_JOINTPOS,
-        mjtSensor::mjSENS_BALLQUAT,
-        mjtSensor::mjSENS_CLOCK,
-    ]) {
+    } else if kind.is_in(&[mjtSensor::mjSENS_JOINTPOS, mjtSensor::mjSENS_BALLQUAT, mjtSensor::mjSENS_CLOCK]) {
         Position::None
     } else {
         Position::Whole
@@ -232,17 +225,10 @@ impl Kind {
         let (raw, count) = (model.raw(), model.count(ObjectKind::Sensor));
         // SAFETY: arrays of the model with one `int` for each sensor.
         let (kinds, objects, references) = unsafe {
-            (
-                array(raw.sensor_type, count),
-                array(raw.sensor_objtype, count),
-                array(raw.sensor_reftype, count),
-            )
+            (array(raw.sensor_type, count), array(raw.sensor_objtype, count), array(raw.sensor_reftype, count))
         };
         let camera = mjtObj::mjOBJ_CAMERA as i32;
-        Self {
-            sensor: kinds[sensor],
-            camera: objects[sensor] == camera || references[sensor] == camera,
-        }
+        Self { sensor: kinds[sensor], camera: objects[sensor] == camera || references[sensor] == camera }
     }
 
     fn is_in(&self, sensors: &[mjtSensor]) -> bool {

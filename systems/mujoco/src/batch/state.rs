@@ -106,13 +106,8 @@ impl Rows {
     /// `raw` is a batch of `rows` rows that outlives the result.
     pub(super) unsafe fn new(raw: NonNull<ffi::mjBatch>, rows: usize) -> Self {
         // SAFETY: a batch.
-        let (first, width) =
-            unsafe { (ffi::mjb_state(raw.as_ptr()), ffi::mjb_nstate(raw.as_ptr())) };
-        Self {
-            first,
-            rows,
-            width: usize::try_from(width).unwrap_or(0),
-        }
+        let (first, width) = unsafe { (ffi::mjb_state(raw.as_ptr()), ffi::mjb_nstate(raw.as_ptr())) };
+        Self { first, rows, width: usize::try_from(width).unwrap_or(0) }
     }
 
     pub(super) fn width(&self) -> usize {
@@ -223,9 +218,7 @@ impl Batch {
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn reset_rows(&mut self, rows: Option<&[u32]>) -> Result<(), BatchError> {
         for row in self.select(rows)?.rows(self.rows) {
-            self.state
-                .row_mut(row as usize)
-                .copy_from_slice(&self.initial);
+            self.state.row_mut(row as usize).copy_from_slice(&self.initial);
         }
         Ok(())
     }

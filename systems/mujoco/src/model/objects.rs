@@ -169,15 +169,9 @@ impl Model {
         };
         (0..count).map(move |id| {
             let first = index(model.actuator_ctrladr()[id]).unwrap_or(0);
-            let drives_joint = [
-                mjtTrn::mjTRN_JOINT as i32,
-                mjtTrn::mjTRN_JOINTINPARENT as i32,
-            ]
-            .contains(&transmissions[id]);
-            let (kp, bias) = (
-                model.actuator_gainprm()[id][0],
-                model.actuator_biasprm()[id],
-            );
+            let drives_joint =
+                [mjtTrn::mjTRN_JOINT as i32, mjtTrn::mjTRN_JOINTINPARENT as i32].contains(&transmissions[id]);
+            let (kp, bias) = (model.actuator_gainprm()[id][0], model.actuator_biasprm()[id]);
             let servo = gains[id] == mjtGain::mjGAIN_FIXED as i32
                 && biases[id] == mjtBias::mjBIAS_AFFINE as i32
                 && bias[0] == 0.0
@@ -185,13 +179,10 @@ impl Model {
             Actuator {
                 name: self.name(ObjectKind::Actuator, id),
                 controls: first..first + index(model.actuator_ctrlnum()[id]).unwrap_or(0),
-                joint: drives_joint
-                    .then(|| index(model.actuator_trnid()[id][0]))
-                    .flatten(),
+                joint: drives_joint.then(|| index(model.actuator_trnid()[id][0])).flatten(),
                 // `0 - x` rather than `-x`: no gain is 0, not -0.
                 position_gains: servo.then(|| [kp, 0.0 - bias[2]]),
-                force_range: model.actuator_forcelimited()[id]
-                    .then(|| model.actuator_forcerange()[id]),
+                force_range: model.actuator_forcelimited()[id].then(|| model.actuator_forcerange()[id]),
             }
         })
     }
@@ -231,19 +222,9 @@ impl Model {
 
     /// The keyframes in model order.
     pub fn keyframes(&self) -> impl ExactSizeIterator<Item = Keyframe<'_>> {
-        let (raw, count, nq, nv) = (
-            self.raw(),
-            self.count(ObjectKind::Keyframe),
-            self.nq(),
-            self.nv(),
-        );
+        let (raw, count, nq, nv) = (self.raw(), self.count(ObjectKind::Keyframe), self.nq(), self.nv());
         // SAFETY: arrays of the model with `nq` and `nv` values for each keyframe.
-        let (qpos, qvel) = unsafe {
-            (
-                array(raw.key_qpos, count * nq),
-                array(raw.key_qvel, count * nv),
-            )
-        };
+        let (qpos, qvel) = unsafe { (array(raw.key_qpos, count * nq), array(raw.key_qvel, count * nv)) };
         (0..count).map(move |id| Keyframe {
             name: self.name(ObjectKind::Keyframe, id),
             qpos: &qpos[id * nq..][..nq],

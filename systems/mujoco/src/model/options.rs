@@ -50,12 +50,7 @@ impl Model {
     /// # Errors
     /// [`ModelError::Option`] for a timestep that is not positive and finite.
     pub fn with_options(mut self, options: &ModelOptions) -> Result<Self, ModelError> {
-        let &ModelOptions {
-            timestep,
-            jacobian,
-            islands,
-            midphase,
-        } = options;
+        let &ModelOptions { timestep, jacobian, islands, midphase } = options;
         if *options == ModelOptions::default() {
             return Ok(self);
         }
@@ -144,10 +139,7 @@ impl Model {
                 "cone",
                 choice(
                     opt.cone,
-                    &[
-                        (mjtCone::mjCONE_PYRAMIDAL as i32, "pyramidal"),
-                        (mjtCone::mjCONE_ELLIPTIC as i32, "elliptic"),
-                    ],
+                    &[(mjtCone::mjCONE_PYRAMIDAL as i32, "pyramidal"), (mjtCone::mjCONE_ELLIPTIC as i32, "elliptic")],
                 ),
             ),
             (

@@ -37,38 +37,22 @@ pub fn run(script: impl AsRef<Path>, directory: &Path) -> bool {
 
 /// Writes `name.f64`: little-endian, without a header.
 pub fn write(directory: &Path, name: &str, values: &[f64]) {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    std::fs::write(directory.join(format!("{name}.f64")), bytes)
-        .expect("the directory is writable");
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    std::fs::write(directory.join(format!("{name}.f64")), bytes).expect("the directory is writable");
 }
 
 /// Reads `name.f64`.
 pub fn read(directory: &Path, name: &str) -> Vec<f64> {
-    let bytes =
-        std::fs::read(directory.join(format!("{name}.f64"))).expect("the script has written it");
-    bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|bytes| f64::from_le_bytes(*bytes))
-        .collect()
+    let bytes = std::fs::read(directory.join(format!("{name}.f64"))).expect("the script has written it");
+    bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
 }
 
 /// Asserts that two arrays have the same bits, and names the first value that has not.
 #[track_caller]
 pub fn assert_same_bits(what: &str, actual: &[f64], expected: &[f64]) {
     assert_eq!(actual.len(), expected.len(), "{what}: number of values");
-    let differing = actual
-        .iter()
-        .zip(expected)
-        .position(|(a, b)| a.to_bits() != b.to_bits());
+    let differing = actual.iter().zip(expected).position(|(a, b)| a.to_bits() != b.to_bits());
     if let Some(index) = differing {
-        panic!(
-            "{what}: value {index} is {:e}, but should be {:e}",
-            actual[index], expected[index]
-        );
+        panic!("{what}: value {index} is {:e}, but should be {:e}", actual[index], expected[index]);
     }
 }

@@ -3,16 +3,11 @@
 use manege_mujoco::{Joint, JointKind, Model, ObjectKind, OptionValue as EngineValue};
 
 use super::ENGINE;
-use crate::backend::{
-    ActuatorInfo, BackendError, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo,
-};
+use crate::backend::{ActuatorInfo, BackendError, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo};
 
 /// Describes a model, or names what it has that cannot be described.
 pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
-    let root = model
-        .joints()
-        .next()
-        .filter(|joint| joint.kind == JointKind::Free);
+    let root = model.joints().next().filter(|joint| joint.kind == JointKind::Free);
     let first = usize::from(root.is_some());
     let single: Vec<(usize, Joint<'_>)> = model.joints().enumerate().skip(first).collect();
     for (_, joint) in &single {
@@ -21,23 +16,13 @@ pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
                 "place for joint `{}`: besides one free joint, which comes first, only hinges and slides",
                 joint.name
             );
-            return Err(BackendError::Unsupported {
-                engine: ENGINE,
-                feature,
-            });
+            return Err(BackendError::Unsupported { engine: ENGINE, feature });
         }
     }
     for actuator in model.actuators() {
         if actuator.controls.len() != 1 {
-            let feature = format!(
-                "actuator with {} controls, as `{}` has",
-                actuator.controls.len(),
-                actuator.name
-            );
-            return Err(BackendError::Unsupported {
-                engine: ENGINE,
-                feature,
-            });
+            let feature = format!("actuator with {} controls, as `{}` has", actuator.controls.len(), actuator.name);
+            return Err(BackendError::Unsupported { engine: ENGINE, feature });
         }
     }
 
@@ -55,10 +40,7 @@ pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
         })
         .collect();
     let driver = |joint: usize| {
-        let mut drivers = actuators
-            .iter()
-            .enumerate()
-            .filter(|(_, actuator)| actuator.joint == Some(joint));
+        let mut drivers = actuators.iter().enumerate().filter(|(_, actuator)| actuator.joint == Some(joint));
         match (drivers.next(), drivers.next()) {
             (Some((index, _)), None) => Some(index),
             _ => None,
@@ -86,12 +68,7 @@ pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
         joints,
         bodies: model
             .bodies()
-            .map(|body| BodyInfo {
-                name: body.name.to_owned(),
-                mass: body.mass,
-                com: body.com,
-                inertia: body.inertia,
-            })
+            .map(|body| BodyInfo { name: body.name.to_owned(), mass: body.mass, com: body.com, inertia: body.inertia })
             .collect(),
         geoms: names(ObjectKind::Geom),
         geom_friction: model.geom_friction().as_flattened().to_vec(),
@@ -102,25 +79,14 @@ pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
         sites: names(ObjectKind::Site),
         sensors: model
             .sensors()
-            .map(|sensor| SensorInfo {
-                name: sensor.name.to_owned(),
-                dim: sensor.data.len(),
-            })
+            .map(|sensor| SensorInfo { name: sensor.name.to_owned(), dim: sensor.data.len() })
             .collect(),
         default_qpos: model.qpos0().to_vec(),
         keyframes: model
             .keyframes()
-            .map(|key| Keyframe {
-                name: key.name.to_owned(),
-                qpos: key.qpos.to_vec(),
-                qvel: key.qvel.to_vec(),
-            })
+            .map(|key| Keyframe { name: key.name.to_owned(), qpos: key.qpos.to_vec(), qvel: key.qvel.to_vec() })
             .collect(),
-        options: model
-            .options()
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), option(value)))
-            .collect(),
+        options: model.options().into_iter().map(|(name, value)| (name.to_owned(), option(value))).collect(),
         actuators,
     })
 }

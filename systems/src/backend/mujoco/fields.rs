@@ -25,11 +25,7 @@ enum Place {
 
 impl Field {
     /// Gives rows values of their own for a parameter, starting from the model's.
-    pub(super) fn expand(
-        batch: &mut Batch,
-        field: ModelField,
-        width: usize,
-    ) -> Result<Self, BatchError> {
+    pub(super) fn expand(batch: &mut Batch, field: ModelField, width: usize) -> Result<Self, BatchError> {
         let (name, place) = match field {
             ModelField::BodyMass => ("body_mass", Place::Dense),
             ModelField::BodyCom => ("body_ipos", Place::Dense),
@@ -39,40 +35,22 @@ impl Field {
             ModelField::DofFrictionLoss => ("dof_frictionloss", Place::Dense),
             ModelField::GeomFriction => ("geom_friction", Place::Dense),
             ModelField::Gravity => ("opt.gravity", Place::Dense),
-            ModelField::ActuatorKp => (
-                "actuator_gainprm",
-                Place::Gain {
-                    bias: batch.expand("actuator_biasprm")?,
-                },
-            ),
+            ModelField::ActuatorKp => ("actuator_gainprm", Place::Gain { bias: batch.expand("actuator_biasprm")? }),
             ModelField::ActuatorKd => ("actuator_biasprm", Place::Damping),
         };
-        Ok(Self {
-            field,
-            width,
-            storage: batch.expand(name)?,
-            place,
-        })
+        Ok(Self { field, width, storage: batch.expand(name)?, place })
     }
 
     /// Whether MuJoCo derives constants from the parameter, which have to follow it.
     fn has_derived_constants(&self) -> bool {
         matches!(
             self.field,
-            ModelField::BodyMass
-                | ModelField::BodyCom
-                | ModelField::BodyInertia
-                | ModelField::DofArmature
+            ModelField::BodyMass | ModelField::BodyCom | ModelField::BodyInertia | ModelField::DofArmature
         )
     }
 
     /// Writes one row's values. Gives whether constants that are derived from them have to be computed anew.
-    pub(super) fn write(
-        &self,
-        batch: &mut Batch,
-        row: usize,
-        values: &[f64],
-    ) -> Result<bool, BatchError> {
+    pub(super) fn write(&self, batch: &mut Batch, row: usize, values: &[f64]) -> Result<bool, BatchError> {
         match &self.place {
             Place::Dense => {
                 let stored = batch.model_field_row_mut(self.storage, row)?;
@@ -81,22 +59,12 @@ impl Field {
                 Ok(changed)
             }
             Place::Gain { bias } => {
-                write_each(
-                    batch.model_field_row_mut(self.storage, row)?,
-                    0,
-                    values,
-                    |kp| kp,
-                );
+                write_each(batch.model_field_row_mut(self.storage, row)?, 0, values, |kp| kp);
                 write_each(batch.model_field_row_mut(*bias, row)?, 1, values, |kp| -kp);
                 Ok(false)
             }
             Place::Damping => {
-                write_each(
-                    batch.model_field_row_mut(self.storage, row)?,
-                    2,
-                    values,
-                    |kd| -kd,
-                );
+                write_each(batch.model_field_row_mut(self.storage, row)?, 2, values, |kd| -kd);
                 Ok(false)
             }
         }

@@ -5,8 +5,8 @@ use manege_mujoco::{Batch, BatchOptions, Control, Model, Step, Unstable};
 use super::batch_error;
 use super::fields::Field;
 use crate::backend::{
-    Backend, BackendError, FaultReason, ModelField, ModelInfo, RowFault, StateWrite, StepRequest,
-    SubstepControl, SubstepState, WriteKind,
+    Backend, BackendError, FaultReason, ModelField, ModelInfo, RowFault, StateWrite, StepRequest, SubstepControl,
+    SubstepState, WriteKind,
 };
 
 /// Rows of a MuJoCo model, as a [`Backend`].
@@ -31,9 +31,7 @@ impl MujocoBackend {
         let mut expanded: Vec<Field> = Vec::with_capacity(fields.len());
         for &field in fields {
             if expanded.iter().all(|known| known.field != field) {
-                expanded.push(
-                    Field::expand(&mut batch, field, field.width(info)).map_err(batch_error)?,
-                );
+                expanded.push(Field::expand(&mut batch, field, field.width(info)).map_err(batch_error)?);
             }
         }
         let mut backend = Self {
@@ -49,10 +47,7 @@ impl MujocoBackend {
     }
 
     fn field(&self, field: ModelField) -> Result<&Field, BackendError> {
-        self.fields
-            .iter()
-            .find(|known| known.field == field)
-            .ok_or_else(|| BackendError::Field(format!("{field:?}")))
+        self.fields.iter().find(|known| known.field == field).ok_or_else(|| BackendError::Field(format!("{field:?}")))
     }
 
     fn check(&self, write: &StateWrite<'_>) -> Result<(), BackendError> {
@@ -61,11 +56,7 @@ impl MujocoBackend {
         check_size("qpos", rows * self.nq, write.qpos)?;
         check_size("qvel", rows * self.nv, write.qvel)?;
         for given in write.fields {
-            check_size(
-                "a model field",
-                rows * self.field(given.field)?.width,
-                given.values,
-            )?;
+            check_size("a model field", rows * self.field(given.field)?.width, given.values)?;
         }
         Ok(())
     }
@@ -77,14 +68,8 @@ impl MujocoBackend {
         }
         let known = self.faults.len();
         for fault in self.batch.faults() {
-            if self.faults[..known]
-                .binary_search_by_key(&fault.row, |known| known.row)
-                .is_err()
-            {
-                self.faults.push(RowFault {
-                    row: fault.row,
-                    reason: reason(&fault.reason),
-                });
+            if self.faults[..known].binary_search_by_key(&fault.row, |known| known.row).is_err() {
+                self.faults.push(RowFault { row: fault.row, reason: reason(&fault.reason) });
             }
         }
         self.faults.sort_by_key(|fault| fault.row);
@@ -121,34 +106,23 @@ impl Backend for MujocoBackend {
     fn write(&mut self, write: StateWrite<'_>) -> Result<(), BackendError> {
         self.check(&write)?;
         if write.kind == WriteKind::Reset {
-            self.batch
-                .reset_rows(Some(write.rows))
-                .map_err(batch_error)?;
+            self.batch.reset_rows(Some(write.rows)).map_err(batch_error)?;
         }
         self.stale.clear();
         for (index, &row) in write.rows.iter().enumerate() {
             let target = row as usize;
             let qpos = &write.qpos[index * self.nq..][..self.nq];
             let qvel = &write.qvel[index * self.nv..][..self.nv];
-            self.batch
-                .qpos_mut(target)
-                .map_err(batch_error)?
-                .copy_from_slice(qpos);
-            self.batch
-                .qvel_mut(target)
-                .map_err(batch_error)?
-                .copy_from_slice(qvel);
+            self.batch.qpos_mut(target).map_err(batch_error)?.copy_from_slice(qpos);
+            self.batch.qvel_mut(target).map_err(batch_error)?.copy_from_slice(qvel);
 
             let mut stale = false;
             for given in write.fields {
-                let Some(field) = self.fields.iter().find(|field| field.field == given.field)
-                else {
+                let Some(field) = self.fields.iter().find(|field| field.field == given.field) else {
                     continue;
                 };
                 let values = &given.values[index * field.width..][..field.width];
-                stale |= field
-                    .write(&mut self.batch, target, values)
-                    .map_err(batch_error)?;
+                stale |= field.write(&mut self.batch, target, values).map_err(batch_error)?;
             }
             if stale {
                 self.stale.push(row);
@@ -157,9 +131,7 @@ impl Backend for MujocoBackend {
 
         self.faults.clear();
         if !self.stale.is_empty() {
-            self.batch
-                .set_const(Some(&self.stale))
-                .map_err(batch_error)?;
+            self.batch.set_const(Some(&self.stale)).map_err(batch_error)?;
             self.take_faults();
         }
         self.batch.refresh(Some(write.rows)).map_err(batch_error)?;
@@ -177,8 +149,7 @@ struct Feedback<'a>(&'a dyn SubstepControl);
 
 impl Control for Feedback<'_> {
     fn control(&self, row: usize, substep: u32, qpos: &[f64], qvel: &[f64], ctrl: &mut [f64]) {
-        self.0
-            .control(row, substep, SubstepState { qpos, qvel }, ctrl);
+        self.0.control(row, substep, SubstepState { qpos, qvel }, ctrl);
     }
 }
 
@@ -186,20 +157,14 @@ fn check_size(buffer: &'static str, expected: usize, values: &[f64]) -> Result<(
     if values.len() == expected {
         return Ok(());
     }
-    Err(BackendError::Size {
-        buffer,
-        expected,
-        actual: values.len(),
-    })
+    Err(BackendError::Size { buffer, expected, actual: values.len() })
 }
 
 fn reason(reason: &manege_mujoco::FaultReason) -> FaultReason {
     match reason {
         manege_mujoco::FaultReason::Engine(message) => FaultReason::EngineError(message.clone()),
         manege_mujoco::FaultReason::Panic(message) => FaultReason::Panic(message.clone()),
-        manege_mujoco::FaultReason::Unstable(quantity) => {
-            FaultReason::Unstable(Unstable::as_str(*quantity))
-        }
+        manege_mujoco::FaultReason::Unstable(quantity) => FaultReason::Unstable(Unstable::as_str(*quantity)),
         other => FaultReason::EngineError(other.to_string()),
     }
 }

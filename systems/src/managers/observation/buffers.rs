@@ -1,0 +1,134 @@
+//! The observation systems, and the buffers that the caller reads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bevy_ecs::prelude::*;
+use manege_components::{Observation, ObservationHistory, ResetRequested, Row, Streams, Termination};
+
+use super::{Group, ObservationManager};
+use crate::row_view::{RowColumns, Workers};
+use crate::step::{StepCounter, StepStatus};
+
+/// One contiguous buffer per group, rows × columns.
+#[derive(Debug, Clone, Default)]
+struct GroupBuffers(Vec<Vec<f32>>);
+
+impl GroupBuffers {
+    fn new(manager: &ObservationManager, rows: usize) -> Self {
+        Self(manager.groups().map(|group| vec![0.0; rows * group.width()]).collect())
+    }
+
+    fn copy(&mut self, groups: &[Group], row: Row, observation: &Observation) {
+        for (buffer, group) in self.0.iter_mut().zip(groups) {
+            buffer[row.index() * group.width()..][..group.width()]
+                .copy_from_slice(&observation.values[group.columns.clone()]);
+        }
+    }
+}
+
+/// Observations of all rows, one contiguous buffer per group.
+#[derive(Resource, Debug, Clone, Default)]
+pub struct ObservationBuffers(GroupBuffers);
+
+/// Last observations of the episodes that ended in the last control step. The values of other rows mean nothing.
+#[derive(Resource, Debug, Clone, Default)]
+pub struct FinalObservations(GroupBuffers);
+
+impl ObservationBuffers {
+    pub(crate) fn new(manager: &ObservationManager, rows: usize) -> Self {
+        Self(GroupBuffers::new(manager, rows))
+    }
+
+    /// A group's observations, rows × columns.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn group(&self, group: usize) -> &[f32] {
+        &self.0.0[group]
+    }
+}
+
+impl FinalObservations {
+    pub(crate) fn new(manager: &ObservationManager, rows: usize) -> Self {
+        Self(GroupBuffers::new(manager, rows))
+    }
+
+    /// A group's final observations, rows × columns.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    #[must_use]
+    pub fn group(&self, group: usize) -> &[f32] {
+        &self.0.0[group]
+    }
+}
+
+/// Observes every row that took part in the step, and keeps what rows whose episode is over saw last.
+pub(crate) fn compute_observations(
+    manager: Res<ObservationManager>,
+    workers: Res<Workers>,
+    counter: Res<StepCounter>,
+    mut status: ResMut<StepStatus>,
+    mut buffers: ResMut<ObservationBuffers>,
+    mut finals: ResMut<FinalObservations>,
+    mut rows: Query<(RowColumns, &Row, &Termination, &mut Observation, &mut ObservationHistory)>,
+) {
+    let fit = AtomicBool::new(true);
+    let Ok(tables) = rows.contiguous_iter_mut() else { return };
+    for (columns, _, terminations, mut observations, mut memories) in tables {
+        workers.split2(&mut observations, &mut memories, |start, observations, memories| {
+            for (i, (observation, memory)) in observations.iter_mut().zip(memories).enumerate() {
+                if !terminations[start + i].idle
+                    && !manager.observe(&columns.view(start + i), observation, memory, counter.steps)
+                {
+                    fit.store(false, Ordering::Relaxed);
+                }
+            }
+        });
+    }
+    if !fit.into_inner() {
+        let all = rows.iter().map(|(_, row, _, observation, _)| (*row, observation));
+        let observed: Vec<_> = all.collect();
+        if let Some(error) = manager.blame(observed.iter().copied()) {
+            return status.fail(error);
+        }
+    }
+    for (_, row, termination, observation, _) in &rows {
+        buffers.0.copy(&manager.groups, *row, observation);
+        if termination.done() {
+            finals.0.copy(&manager.groups, *row, observation);
+        }
+    }
+}
+
+/// Forgets what the rows being reset remember.
+pub(crate) fn reset_observation_history(
+    manager: Res<ObservationManager>,
+    mut rows: Query<(&Streams, &mut ObservationHistory), With<ResetRequested>>,
+) {
+    for (streams, mut memory) in &mut rows {
+        manager.restart(streams, &mut memory);
+    }
+}
+
+/// Makes the first observation of the rows being reset.
+pub(crate) fn compute_reset_observations(
+    manager: Res<ObservationManager>,
+    counter: Res<StepCounter>,
+    mut status: ResMut<StepStatus>,
+    mut buffers: ResMut<ObservationBuffers>,
+    mut rows: Query<(RowColumns, &Row, &mut Observation, &mut ObservationHistory), With<ResetRequested>>,
+) {
+    let mut fit = true;
+    for (columns, row, mut observation, mut memory) in &mut rows {
+        fit &= manager.observe(&columns.view(), &mut observation, &mut memory, counter.steps);
+        buffers.0.copy(&manager.groups, *row, &observation);
+    }
+    if !fit {
+        let observed: Vec<_> = rows.iter().map(|(_, row, observation, _)| (*row, observation)).collect();
+        if let Some(error) = manager.blame(observed.iter().copied()) {
+            status.fail(error);
+        }
+    }
+}
