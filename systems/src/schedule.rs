@@ -52,6 +52,25 @@ pub enum StepSystems {
     Recorder,
 }
 
+impl StepSystems {
+    /// All sets, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Check,
+        Self::Action,
+        Self::Physics,
+        Self::State,
+        Self::Task,
+        Self::Termination,
+        Self::Reward,
+        Self::Metrics,
+        Self::Event,
+        Self::Command,
+        Self::Observation,
+        Self::Reset,
+        Self::Recorder,
+    ];
+}
+
 /// What happens in a reset pass. The sets run in this order, each after the one before it.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResetSystems {
@@ -112,21 +131,32 @@ pub fn step_schedule() -> Schedule {
         )
             .chain(),
     );
-    schedule.add_systems((
-        action::check_actions.in_set(StepSystems::Check),
-        (timing::begin_step, reset::begin_step, action::process_actions).chain().in_set(StepSystems::Action),
-        dispatch_physics.in_set(StepSystems::Physics),
-        read_state.in_set(StepSystems::State),
-        (termination::compute_terminations, reset::request_resets).chain().in_set(StepSystems::Termination),
-        reward::compute_rewards.in_set(StepSystems::Reward),
-        publish_step.in_set(StepSystems::Metrics),
-        event::step_and_interval_events.in_set(StepSystems::Event),
-        command::compute_commands.in_set(StepSystems::Command),
-        observation::compute_observations.in_set(StepSystems::Observation),
-        reset::run_resets.in_set(StepSystems::Reset),
-        timing::end_step.in_set(StepSystems::Recorder),
-    ));
+    for set in StepSystems::ALL {
+        add_step_systems(&mut schedule, set);
+    }
     schedule
+}
+
+/// Adds the runtime's own systems of one set to a schedule, to run or to measure that part of the step alone.
+pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
+    match set {
+        StepSystems::Check => schedule.add_systems(action::check_actions.in_set(set)),
+        StepSystems::Action => schedule
+            .add_systems((timing::begin_step, reset::begin_step, action::process_actions).chain().in_set(set)),
+        StepSystems::Physics => schedule.add_systems(dispatch_physics.in_set(set)),
+        StepSystems::State => schedule.add_systems(read_state.in_set(set)),
+        StepSystems::Termination => {
+            schedule.add_systems((termination::compute_terminations, reset::request_resets).chain().in_set(set))
+        }
+        StepSystems::Reward => schedule.add_systems(reward::compute_rewards.in_set(set)),
+        StepSystems::Metrics => schedule.add_systems(publish_step.in_set(set)),
+        StepSystems::Event => schedule.add_systems(event::step_and_interval_events.in_set(set)),
+        StepSystems::Command => schedule.add_systems(command::compute_commands.in_set(set)),
+        StepSystems::Observation => schedule.add_systems(observation::compute_observations.in_set(set)),
+        StepSystems::Reset => schedule.add_systems(reset::run_resets.in_set(set)),
+        StepSystems::Recorder => schedule.add_systems(timing::end_step.in_set(set)),
+        StepSystems::Task => schedule,
+    };
 }
 
 /// The reset schedule with the runtime's own systems.

@@ -1,0 +1,3 @@
+//! The `manege` command.
+
+fn main() {}
