@@ -17,6 +17,7 @@
 //! | [`ObservationHistory`] | history and delay lines of the observation terms that have them |
 //! | [`Reward`] | reward of the step, in total and per term, and episode sums |
 //! | [`Termination`] | why the episode ended, if it did |
+//! | [`Metrics`] | numbers gathered over the episode |
 //! | [`EventTimers`] | time until each interval event fires for this row |
 //!
 //! Two tags select rows: [`ResetRequested`] and [`AwaitingReset`]. Both use sparse-set storage, so that inserting and
@@ -28,6 +29,7 @@ mod action;
 mod clock;
 mod command;
 mod event;
+mod metrics;
 mod observation;
 mod reward;
 pub mod rotation;
@@ -40,6 +42,7 @@ pub use action::Action;
 pub use clock::EpisodeClock;
 pub use command::{Command, CommandWidths};
 pub use event::EventTimers;
+pub use metrics::Metrics;
 pub use observation::{HistoryWidths, Observation, ObservationHistory};
 pub use reward::Reward;
 pub use row::{AwaitingReset, ResetRequested, Row, RowBundle, RowWidths};

@@ -3,8 +3,8 @@
 use bevy_ecs::prelude::*;
 
 use crate::{
-    Action, Command, CommandWidths, EpisodeClock, EventTimers, HistoryWidths, Observation, ObservationHistory, Reward,
-    RobotState, Streams, TaskState, Termination,
+    Action, Command, CommandWidths, EpisodeClock, EventTimers, HistoryWidths, Metrics, Observation, ObservationHistory,
+    Reward, RobotState, Streams, TaskState, Termination,
 };
 
 /// Index of an environment row, `0..rows`. Every buffer that leaves the world is indexed by it.
@@ -52,6 +52,8 @@ pub struct RowWidths {
     pub history: HistoryWidths,
     /// Reward terms.
     pub reward_terms: usize,
+    /// Metric terms.
+    pub metric_terms: usize,
     /// Interval events with a timer per row.
     pub event_timers: usize,
 }
@@ -79,6 +81,8 @@ pub struct RowBundle {
     pub history: ObservationHistory,
     /// Rewards.
     pub reward: Reward,
+    /// Metrics.
+    pub metrics: Metrics,
     /// End of the episode.
     pub termination: Termination,
     /// Interval timers.
@@ -100,6 +104,7 @@ impl RowBundle {
             observation: Observation::zeros(widths.observation, widths.raw_observation),
             history: ObservationHistory::zeros(&widths.history),
             reward: Reward::zeros(widths.reward_terms),
+            metrics: Metrics::zeros(widths.metric_terms),
             termination: Termination::default(),
             timers: EventTimers::zeros(widths.event_timers),
         }

@@ -18,7 +18,7 @@ pub struct Termination {
     pub diverged: bool,
     /// The row waits to be reset and took no part in this step.
     pub idle: bool,
-    /// Which terms fired, one bit each in the order of the terms.
+    /// Which terms fired, one bit each in the order of the terms. In an idle row, those that ended the episode.
     pub terms: u64,
 }
 

@@ -43,7 +43,7 @@ impl StepBuffers {
         self.terminated[row] = termination.terminated;
         self.truncated[row] = termination.truncated;
         self.diverged[row] = termination.diverged;
-        self.termination_terms[row] = termination.terms;
+        self.termination_terms[row] = if termination.idle { 0 } else { termination.terms };
     }
 }
 

@@ -9,7 +9,8 @@ use regex_lite::Regex;
 
 use crate::backend::{BackendBuilder, Feature, JointInfo, ModelField, ModelInfo, Output};
 use crate::config::{PerName, nearest};
-use crate::handles::{CommandSlice, StateSlice, TaskSlice};
+use crate::handles::{CommandSlice, RewardHandle, StateSlice, TaskSlice};
+use crate::tunable::{TunableRange, Tunables};
 
 /// Resolves names for terms, and collects the physics outputs and model fields that they need.
 pub struct BuildContext<'a> {
@@ -22,6 +23,11 @@ pub struct BuildContext<'a> {
     commands: IndexMap<String, CommandSlice>,
     actions: IndexMap<String, std::ops::Range<usize>>,
     task_state: IndexMap<String, TaskSlice>,
+    /// Configured weights.
+    rewards: IndexMap<String, f32>,
+    tunables: Tunables,
+    /// `section.term` of the term that is being built.
+    building: String,
 }
 
 impl<'a> BuildContext<'a> {
@@ -55,6 +61,9 @@ impl<'a> BuildContext<'a> {
             commands: IndexMap::new(),
             actions: IndexMap::new(),
             task_state: IndexMap::new(),
+            rewards: IndexMap::new(),
+            tunables: Tunables::default(),
+            building: String::new(),
         })
     }
 
@@ -298,6 +307,55 @@ impl<'a> BuildContext<'a> {
         let slice = TaskSlice::new(self.task_state_width(), width);
         self.task_state.insert(name.to_owned(), slice);
         Ok(slice)
+    }
+
+    /// Makes a range of the term that is being built tunable, under the name `section.term.key`.
+    ///
+    /// # Errors
+    /// The term has a tunable range of this key.
+    pub fn tunable_range(&mut self, key: &str, range: [f64; 2]) -> Result<TunableRange, BuildError> {
+        let name = format!("{}.{key}", self.building);
+        if self.tunables.0.contains_key(&name) {
+            return Err(BuildError::Duplicate { kind: "tunable range", name });
+        }
+        let range = TunableRange::new(range);
+        self.tunables.0.insert(name, range.clone());
+        Ok(range)
+    }
+
+    /// A tunable range by name, such as `commands.twist.lin_vel_x`.
+    ///
+    /// # Errors
+    /// No term made such a range tunable.
+    pub fn tunable(&self, name: &str) -> Result<TunableRange, BuildError> {
+        let index = index_of("tunable range", name, self.tunables.0.keys().map(String::as_str))?;
+        Ok(self.tunables.0[index].clone())
+    }
+
+    /// A reward term by name.
+    ///
+    /// # Errors
+    /// The environment has no such reward.
+    pub fn reward(&self, name: &str) -> Result<RewardHandle, BuildError> {
+        index_of("reward", name, self.rewards.keys().map(String::as_str)).map(RewardHandle)
+    }
+
+    /// The reward terms with their configured weights, in order.
+    pub fn rewards(&self) -> impl Iterator<Item = (RewardHandle, f32)> {
+        self.rewards.values().enumerate().map(|(i, &weight)| (RewardHandle(i), weight))
+    }
+
+    /// Says which term is built next.
+    pub(crate) fn enter(&mut self, section: &str, term: &str) {
+        self.building = format!("{section}.{term}");
+    }
+
+    pub(crate) fn tunables(&self) -> Tunables {
+        self.tunables.clone()
+    }
+
+    pub(crate) fn register_reward(&mut self, name: &str, weight: f32) {
+        self.rewards.insert(name.to_owned(), weight);
     }
 
     pub(crate) fn register_command(&mut self, name: &str, width: usize) -> CommandSlice {

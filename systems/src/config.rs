@@ -11,7 +11,7 @@ mod patterns;
 mod term;
 
 pub use environment::{
-    ActionEntry, CommandEntry, EnvironmentConfig, EventEntry, GroupConfig, Jacobian, ObservationEntry, PhysicsConfig,
+    ActionEntry, CommandEntry, CurriculumEntry, EnvironmentConfig, EventEntry, GroupConfig, Jacobian, MetricEntry, ObservationEntry, PhysicsConfig,
     RewardEntry, TaskEntry, TerminationEntry,
 };
 pub(crate) use error::hint;

@@ -56,6 +56,19 @@ pub enum StepError {
         /// Up to 10 of them.
         first: Vec<Row>,
     },
+    /// A curriculum term set a reward weight, or a number that it keeps, to something that is not finite.
+    #[error("curriculum term `{term}` made {} {value}, not a finite number", if what.is_empty() { "its value" } else { what })]
+    Curriculum {
+        /// The term's name.
+        term: String,
+        /// What is not finite: the number's or the reward's name.
+        what: String,
+        /// What it became.
+        value: f64,
+    },
+    /// A recorder could not keep what it was to keep. The step itself is complete.
+    #[error("a recorder failed: {0}")]
+    Recorder(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The physics engine refused the step.
     #[error(transparent)]
     Backend(#[from] BackendError),

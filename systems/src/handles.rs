@@ -46,6 +46,10 @@ slice_handle! {
     TaskSlice
 }
 
+/// Names a reward term to a curriculum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RewardHandle(pub(crate) usize);
+
 impl StateSlice {
     /// A part of this output.
     ///

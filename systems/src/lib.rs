@@ -7,12 +7,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`managers`] | the action, command, event, observation, reward and termination managers |
+//! | [`managers`] | the action, command, curriculum, event, metrics, observation, recorder, reward and termination managers |
 //! | [`schedule`] | the two schedules and their system sets |
 //! | [`config`] | the typed configuration, and how files and `--set` change it |
 //! | [`build`](mod@build) | what terms see while they are built: names become handles |
 //! | [`row_view`] | what terms see while they run |
 //! | [`staging`] | state writes, collected and carried out in one dispatch |
+//! | [`tunable`] | ranges that curricula may change |
 //! | [`backend`] | the physics engine, as the runtime sees it |
 
 pub mod backend;
@@ -31,3 +32,4 @@ pub mod schedule;
 pub mod staging;
 pub mod step;
 pub mod timing;
+pub mod tunable;

@@ -9,6 +9,8 @@ use bevy_ecs::prelude::*;
 /// | `reward/<term>` | every step | mean over rows of value × weight, before the control period |
 /// | `Episode_Reward/<term>` | resets | mean over the reset rows of the episode's sum, per second of the longest episode |
 /// | `Episode_Termination/<term>` | resets | number of reset rows for which the term fired |
+/// | `Episode_Metrics/<term>` | resets | mean over the reset rows that took a step of what the term's samples are reduced to |
+/// | `Curriculum/<term>[/<number>]` | resets, or every step | what the curriculum term keeps |
 /// | `Metrics/<command>/<metric>` | resets | mean over the reset rows |
 #[derive(Resource, Debug, Clone, Default)]
 pub struct StepLog {

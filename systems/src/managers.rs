@@ -2,8 +2,11 @@
 
 pub mod action;
 pub mod command;
+pub mod curriculum;
 pub mod event;
+pub mod metrics;
 pub mod observation;
+pub mod recorder;
 pub mod reward;
 pub mod task;
 pub mod termination;

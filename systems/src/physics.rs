@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use bevy_ecs::prelude::*;
 use manege_components::{EpisodeClock, ResetRequested, RobotState, Row, Termination};
 
-use crate::backend::{Backend, StepRequest, SubstepControl, WriteKind};
+use crate::backend::{Backend, StepRequest, SubstepControl, SubstepState, WriteKind};
 use crate::handles::StateSlice;
 use crate::managers::action::ActionManager;
+use crate::managers::metrics::MetricsManager;
 use crate::row_view::Workers;
 use crate::staging::Staging;
 use crate::step::{Controls, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
@@ -71,17 +72,33 @@ pub struct Divergences {
     pub total: u64,
 }
 
+/// What happens before every physics step of a row: metrics look at its state, and actions with feedback follow it.
+struct WithinStep<'a> {
+    actions: &'a ActionManager,
+    metrics: &'a MetricsManager,
+}
+
+impl SubstepControl for WithinStep<'_> {
+    fn control(&self, row: usize, substep: u32, state: SubstepState<'_>, ctrl: &mut [f64]) {
+        self.metrics.sample(row, substep, state);
+        self.actions.control(row, substep, state, ctrl);
+    }
+}
+
 /// Steps the rows that take part: one dispatch, all substeps inside.
 pub(crate) fn dispatch_physics(
     mut physics: ResMut<Physics>,
     controls: Res<Controls>,
     actions: Res<ActionManager>,
+    metrics: Res<MetricsManager>,
     timing: Res<Timing>,
     mut status: ResMut<StepStatus>,
 ) {
     let started = Instant::now();
     let Physics { backend, active, elapsed } = &mut *physics;
-    let feedback = actions.needs_substep_feedback().then_some(&*actions as &dyn SubstepControl);
+    let within = WithinStep { actions: &actions, metrics: &metrics };
+    let feedback =
+        (actions.needs_substep_feedback() || metrics.needs_substeps()).then_some(&within as &dyn SubstepControl);
     let result = backend.step(StepRequest {
         rows: active.as_deref(),
         substeps: timing.substeps,

@@ -181,6 +181,10 @@ impl<'a> RowView<'a> {
 /// enough that handing over costs little.
 const CHUNK: usize = 64;
 
+/// Rows from which a loop pays for waking other threads and for moving the rows to their cores. Measured on two cores:
+/// below some 2,000 rows a loop is slower on two threads than on one.
+const PARALLEL_ROWS: usize = 32 * CHUNK;
+
 /// Threads that row loops may use.
 ///
 /// At most one dispatch runs at a time, so the physics threads are idle while these work and the number of threads that
@@ -191,12 +195,12 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Row loops on at most `threads` threads. With one, everything runs on the caller's.
+    /// Loops over `rows` rows on at most `threads` threads. With one, or with few rows, everything runs on the caller's.
     ///
     /// # Errors
     /// The operating system refuses to start a thread.
-    pub fn new(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let pool = if threads > 1 {
+    pub fn new(threads: usize, rows: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        let pool = if threads > 1 && rows >= PARALLEL_ROWS {
             Some(
                 rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
@@ -248,10 +252,9 @@ impl Workers {
         }
     }
 
-    /// The pool, if a loop over `rows` is long enough to pay for waking it and for moving the rows to other cores.
-    /// Measured on two cores: below some 2,000 rows a loop is slower on two threads than on one.
+    /// The pool, if a loop over `rows` is long enough to pay for it.
     fn pool_for(&self, rows: usize) -> Option<&rayon::ThreadPool> {
-        self.pool.as_ref().filter(|_| rows >= 32 * CHUNK)
+        self.pool.as_ref().filter(|_| rows >= PARALLEL_ROWS)
     }
 }
 

@@ -12,10 +12,13 @@ use crate::error::StepError;
 use crate::log::StepLog;
 use crate::managers::action::{ActionInput, ActionManager};
 use crate::managers::command::CommandManager;
+use crate::managers::curriculum::CurriculumManager;
 use crate::managers::event::{EventManager, startup_events};
+use crate::managers::metrics::MetricsManager;
 use crate::managers::observation::{
     FinalObservations, ObservationBuffers, ObservationManager, compute_reset_observations, reset_observation_history,
 };
+use crate::managers::recorder::RecorderManager;
 use crate::managers::reward::RewardManager;
 use crate::managers::task;
 use crate::managers::termination::TerminationManager;
@@ -102,7 +105,9 @@ pub fn install(
     let observations = ObservationManager::build(&config.observations, &mut context, options.corruption, options.seed)?;
     let terminations = TerminationManager::build(&config.terminations, &mut context)?;
     let step_factor = if config.scale_rewards_by_dt { control_period } else { 1.0 };
-    let rewards = RewardManager::build(&config.rewards, &mut context, step_factor)?;
+    let mut rewards = RewardManager::build(&config.rewards, &mut context, step_factor)?;
+    let curriculum = CurriculumManager::build(&config.curriculum, &mut context, &mut log, &mut rewards)?;
+    let metrics = MetricsManager::build(&config.metrics, &mut context, &mut log, options.rows, substeps)?;
     let layout = StateLayout {
         qpos: context.output(crate::backend::Output::Qpos)?,
         qvel: context.output(crate::backend::Output::Qvel)?,
@@ -117,6 +122,7 @@ pub fn install(
         raw_observation: observations.raw_width(),
         history: observations.history_widths(),
         reward_terms: rewards.names().len(),
+        metric_terms: metrics.names().len(),
         event_timers: events.row_timers(),
     };
     let freshness = if config.physics.fresh { Freshness::Fresh } else { Freshness::LastSubstep };
@@ -126,15 +132,22 @@ pub fn install(
         threads: options.threads,
         outputs: context.outputs(),
         fields: context.fields().to_vec(),
-        substep_feedback: actions.needs_substep_feedback(),
+        substep_feedback: actions.needs_substep_feedback() || metrics.needs_substeps(),
         freshness,
     };
     let staging = Staging::new(context.info(), context.default_qpos(), context.fields(), options.rows);
     let controls = Controls::new(options.rows, context.info().nu);
+    let tunables = context.tunables();
     let task_names = TaskStateNames(context.task_state_names());
     let backend = model.build(&request)?;
 
     let bundles = (0..options.rows as u32).map(|row| RowBundle::new(Row(row), options.seed, &widths));
+    let physics = Physics::new(backend);
+    let bundles = bundles.map(|mut bundle| {
+        // Startup events change the state that the engine begins with, so rows have to show it.
+        physics.read(bundle.row, &mut bundle.robot_state);
+        bundle
+    });
     let entities: Vec<Entity> = world.spawn_batch(bundles.collect::<Vec<_>>()).collect();
     world.insert_resource(RowEntities(entities));
     world.insert_resource(ObservationBuffers::new(&observations, options.rows));
@@ -148,16 +161,20 @@ pub fn install(
     world.insert_resource(observations);
     world.insert_resource(terminations);
     world.insert_resource(rewards);
+    world.insert_resource(curriculum);
+    world.insert_resource(metrics);
+    world.insert_resource(tunables);
     world.insert_resource(ActionInput { values: vec![0.0; options.rows * widths.action] });
     world.insert_resource(controls);
     world.insert_resource(staging);
-    world.insert_resource(Physics::new(backend));
+    world.insert_resource(physics);
     world.insert_resource(layout);
     world.insert_resource(task_names);
     world.insert_resource(timing);
     world.insert_resource(randomness);
     world.insert_resource(options.auto_reset);
-    world.insert_resource(Workers::new(options.threads)?);
+    world.insert_resource(Workers::new(options.threads, options.rows)?);
+    world.init_resource::<RecorderManager>();
     world.init_resource::<ResettingRows>();
     world.init_resource::<StepStatus>();
     world.init_resource::<StepCounter>();

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel};
 
 use crate::buffers::publish_step;
-use crate::managers::{action, command, event, observation, reward, termination};
+use crate::managers::{action, command, curriculum, event, metrics, observation, recorder, reward, termination};
 use crate::physics::{commit_resets, dispatch_physics, read_state};
 use crate::reset;
 use crate::step::step_is_ok;
@@ -21,12 +21,13 @@ pub struct ResetSchedule;
 /// What happens in a control step. The sets run in this order, each after the one before it.
 ///
 /// A host orders its own systems against them, in [`StepSchedule`]:
-/// `my_system.after(StepSystems::Physics).before(StepSystems::Termination)`.
+/// `my_system.after(StepSystems::Physics).before(StepSystems::Termination)`. A system that is in none of the sets also runs
+/// in a step that was refused; `.run_if(step_is_ok)` ([`step_is_ok`]) spares it that.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepSystems {
     /// Actions are checked. A bad action ends the step here, with nothing changed.
     Check,
-    /// Actions are shifted into their history, scaled, offset and clipped; controls are written.
+    /// Curricula that run every step do so. Actions are shifted into their history, scaled, offset and clipped; controls are written.
     Action,
     /// One physics dispatch, all substeps inside.
     Physics,
@@ -48,7 +49,7 @@ pub enum StepSystems {
     Observation,
     /// The [`ResetSchedule`] runs if any row asks for it.
     Reset,
-    /// The step is complete.
+    /// The step is complete, and recorders look at it.
     Recorder,
 }
 
@@ -74,7 +75,8 @@ impl StepSystems {
 /// What happens in a reset pass. The sets run in this order, each after the one before it.
 #[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResetSystems {
-    /// The rows are listed. Their components still describe the end of the last episode.
+    /// The rows are listed, and recorders look at those whose episode has ended. The rows' components still describe the
+    /// end of the last episode.
     Begin,
     /// Curricula look at the episodes that ended.
     Curriculum,
@@ -90,7 +92,7 @@ pub enum ResetSystems {
     Task,
     /// Commands are updated without letting time pass, and the first observation is made.
     Observation,
-    /// The tags are removed.
+    /// Recorders look at the rows, whose new episode has begun, and the tags are removed.
     Finish,
 }
 
@@ -142,19 +144,25 @@ pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
     match set {
         StepSystems::Check => schedule.add_systems(action::check_actions.in_set(set)),
         StepSystems::Action => schedule
-            .add_systems((timing::begin_step, reset::begin_step, action::process_actions).chain().in_set(set)),
+            .add_systems(
+                (timing::begin_step, reset::begin_step, curriculum::update_every_step, action::process_actions)
+                    .chain()
+                    .in_set(set),
+            ),
         StepSystems::Physics => schedule.add_systems(dispatch_physics.in_set(set)),
         StepSystems::State => schedule.add_systems(read_state.in_set(set)),
         StepSystems::Termination => {
             schedule.add_systems((termination::compute_terminations, reset::request_resets).chain().in_set(set))
         }
         StepSystems::Reward => schedule.add_systems(reward::compute_rewards.in_set(set)),
-        StepSystems::Metrics => schedule.add_systems(publish_step.in_set(set)),
+        StepSystems::Metrics => schedule.add_systems((metrics::compute_metrics, publish_step).chain().in_set(set)),
         StepSystems::Event => schedule.add_systems(event::step_and_interval_events.in_set(set)),
         StepSystems::Command => schedule.add_systems(command::compute_commands.in_set(set)),
         StepSystems::Observation => schedule.add_systems(observation::compute_observations.in_set(set)),
         StepSystems::Reset => schedule.add_systems(reset::run_resets.in_set(set)),
-        StepSystems::Recorder => schedule.add_systems(timing::end_step.in_set(set)),
+        StepSystems::Recorder => {
+            schedule.add_systems((recorder::record_post_step, timing::end_step).chain().in_set(set))
+        },
         StepSystems::Task => schedule,
     };
 }
@@ -179,13 +187,15 @@ pub fn reset_schedule() -> Schedule {
             .chain(),
     );
     schedule.add_systems((
-        reset::begin_reset.in_set(ResetSystems::Begin),
+        (reset::begin_reset, recorder::record_pre_reset).chain().in_set(ResetSystems::Begin),
+        curriculum::update_at_reset.in_set(ResetSystems::Curriculum),
         (reset::begin_episodes, event::reset_events).chain().in_set(ResetSystems::Event),
         command::reset_commands.in_set(ResetSystems::Command),
         commit_resets.in_set(ResetSystems::Commit),
         (
             reset::reset_actions,
             reset::reset_rewards,
+            metrics::reset_metrics,
             observation::reset_observation_history,
             event::reset_event_timers,
             reset::reset_clocks,
@@ -195,7 +205,7 @@ pub fn reset_schedule() -> Schedule {
         (command::compute_reset_commands, observation::compute_reset_observations)
             .chain()
             .in_set(ResetSystems::Observation),
-        reset::finish_reset.in_set(ResetSystems::Finish),
+        (recorder::record_post_reset, reset::finish_reset).chain().in_set(ResetSystems::Finish),
     ));
     schedule
 }

@@ -83,6 +83,9 @@ pub enum BuildError {
         /// What was zero.
         what: &'static str,
     },
+    /// A curriculum that begins with numbers that make no sense.
+    #[error("the environment cannot start: {0}")]
+    Start(String),
     /// Systems whose order is undefined, or another fault of the schedule.
     #[error("the schedule cannot be built: {0}")]
     Schedule(String),

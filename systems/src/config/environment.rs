@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{ConfigError, Entry, from_table, merge, to_table};
 use crate::managers::action::{ActionOptions, ActionTerm};
 use crate::managers::command::{CommandOptions, CommandTerm};
+use crate::managers::curriculum::{CurriculumOptions, CurriculumTerm};
 use crate::managers::event::{EventOptions, EventTerm};
+use crate::managers::metrics::{MetricOptions, MetricTerm};
 use crate::managers::observation::{ObservationOptions, ObservationTerm};
 use crate::managers::reward::{RewardOptions, RewardTerm};
 use crate::managers::task::{TaskOptions, TaskSystems};
@@ -18,8 +20,12 @@ pub use crate::managers::observation::GroupConfig;
 pub type ActionEntry = Entry<ActionOptions, dyn ActionTerm>;
 /// A command term as configured.
 pub type CommandEntry = Entry<CommandOptions, dyn CommandTerm>;
+/// A curriculum term as configured.
+pub type CurriculumEntry = Entry<CurriculumOptions, dyn CurriculumTerm>;
 /// An event term as configured.
 pub type EventEntry = Entry<EventOptions, dyn EventTerm>;
+/// A metric term as configured.
+pub type MetricEntry = Entry<MetricOptions, dyn MetricTerm>;
 /// An observation term as configured.
 pub type ObservationEntry = Entry<ObservationOptions, dyn ObservationTerm>;
 /// A reward term as configured.
@@ -120,6 +126,10 @@ pub struct EnvironmentConfig {
     pub terminations: IndexMap<String, TerminationEntry>,
     /// Event terms.
     pub events: IndexMap<String, EventEntry>,
+    /// Curriculum terms.
+    pub curriculum: IndexMap<String, CurriculumEntry>,
+    /// Metric terms.
+    pub metrics: IndexMap<String, MetricEntry>,
 }
 
 impl EnvironmentConfig {
@@ -138,6 +148,8 @@ impl EnvironmentConfig {
             rewards: IndexMap::new(),
             terminations: IndexMap::new(),
             events: IndexMap::new(),
+            curriculum: IndexMap::new(),
+            metrics: IndexMap::new(),
         }
     }
 
@@ -164,6 +176,8 @@ impl EnvironmentConfig {
         table.insert("rewards".to_owned(), entries_to_table(&self.rewards)?.into());
         table.insert("terminations".to_owned(), entries_to_table(&self.terminations)?.into());
         table.insert("events".to_owned(), entries_to_table(&self.events)?.into());
+        table.insert("curriculum".to_owned(), entries_to_table(&self.curriculum)?.into());
+        table.insert("metrics".to_owned(), entries_to_table(&self.metrics)?.into());
         Ok(table)
     }
 
@@ -182,6 +196,8 @@ impl EnvironmentConfig {
         set_entries("rewards", &mut changed.rewards, &mut table)?;
         set_entries("terminations", &mut changed.terminations, &mut table)?;
         set_entries("events", &mut changed.events, &mut table)?;
+        set_entries("curriculum", &mut changed.curriculum, &mut table)?;
+        set_entries("metrics", &mut changed.metrics, &mut table)?;
         let mut groups = take_table(&mut table, "observations", "")?;
         for (name, group) in &mut changed.observations {
             let mut options = take_table(&mut groups, name, "observations.")?;

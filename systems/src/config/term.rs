@@ -1,5 +1,7 @@
 //! Terms as configuration: typed parameters that build a term, and that a file or `--set` can change by name.
 
+use std::any::TypeId;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::ConfigError;
@@ -30,6 +32,11 @@ impl<T: ?Sized + 'static> Term<T> {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.0.kind()
+    }
+
+    /// The parameters' type. Unlike its name without a path, no two types share it.
+    pub(crate) fn params_type(&self) -> TypeId {
+        self.0.params_type()
     }
 
     /// The parameters by name.
@@ -71,6 +78,7 @@ impl<T: ?Sized + 'static> std::fmt::Debug for Term<T> {
 
 trait ErasedParams<T: ?Sized>: Send + Sync {
     fn kind(&self) -> &'static str;
+    fn params_type(&self) -> TypeId;
     fn params(&self) -> Result<toml::Table, ConfigError>;
     fn set_params(&mut self, path: &str, params: toml::Table) -> Result<(), ConfigError>;
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<T>, BuildError>;
@@ -81,6 +89,10 @@ impl<T: ?Sized + 'static, P: TermParams<T>> ErasedParams<T> for P {
     fn kind(&self) -> &'static str {
         let path = std::any::type_name::<P>();
         path.rsplit("::").next().unwrap_or(path)
+    }
+
+    fn params_type(&self) -> TypeId {
+        TypeId::of::<P>()
     }
 
     fn params(&self) -> Result<toml::Table, ConfigError> {

@@ -83,6 +83,7 @@ impl ActionManager {
         let mut names = Vec::new();
         let mut slots = Vec::new();
         for (name, entry) in entries.iter().filter(|(_, entry)| entry.options.enabled) {
+            context.enter("actions", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("action", name))?;
             let feedback = term.needs_substep_feedback();
             if feedback {

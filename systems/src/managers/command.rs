@@ -114,6 +114,7 @@ impl CommandManager {
                 }
                 .into());
             }
+            context.enter("commands", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("command", name))?;
             let values = context.register_command(name, term.width()).range();
             let log = log.register(term.metrics().iter().map(|metric| format!("Metrics/{name}/{metric}")));

@@ -140,6 +140,7 @@ impl EventManager {
     ) -> Result<Self, BuildError> {
         let mut manager = Self { slots: Vec::new(), row_timers: 0, triggered: Vec::with_capacity(rows) };
         for (name, entry) in entries.iter().filter(|(_, entry)| entry.options.enabled) {
+            context.enter("events", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("event", name))?;
             if term.randomizes() && !randomness.enabled {
                 continue;
@@ -227,13 +228,15 @@ pub(crate) struct EventWorld<'w, 's> {
 
 impl EventWorld<'_, '_> {
     /// Lets one event happen to some rows: stage, write in one dispatch, read the rows' new state.
-    fn happen(&mut self, slot: &Slot, triggered: &[u32], counter: u64) {
+    fn happen(&mut self, slot: &Slot, triggered: &[u32]) {
         self.staging.begin(triggered);
         let rows = self.rows.p0();
         for (place, &row) in triggered.iter().enumerate() {
             let Ok(columns) = rows.get(self.entities.0[row as usize]) else { continue };
             let view = columns.view();
             self.staging.set_current(place, view.state(self.layout.qpos), view.state(self.layout.qvel));
+            // Counted from the reset: an episode's draws must not depend on how long the ones before it were.
+            let counter = u64::from(view.clock().step);
             slot.apply(view, self.staging.row(place), counter, self.randomness.enabled);
         }
         match self.staging.commit(WriteKind::Patch, self.physics.backend_mut()) {
@@ -257,14 +260,13 @@ pub(crate) fn startup_events(mut manager: ResMut<EventManager>, mut world: Event
     triggered.clear();
     triggered.extend(0..world.entities.0.len() as u32);
     for slot in slots.iter().filter(|slot| matches!(slot.trigger, Trigger::Startup)) {
-        world.happen(slot, triggered, 0);
+        world.happen(slot, triggered);
     }
 }
 
 /// Step events, then interval events whose timer ran out.
 pub(crate) fn step_and_interval_events(
     mut manager: ResMut<EventManager>,
-    counter: Res<StepCounter>,
     timing: Res<Timing>,
     mut world: EventWorld,
     mut timers: Query<(&Row, &Streams, &Termination, &mut EventTimers)>,
@@ -275,7 +277,7 @@ pub(crate) fn step_and_interval_events(
     for slot in slots.iter().filter(|slot| matches!(slot.trigger, Trigger::Step)) {
         triggered.clear();
         triggered.extend(0..rows);
-        world.happen(slot, triggered, counter.steps);
+        world.happen(slot, triggered);
     }
     for slot in slots {
         triggered.clear();
@@ -306,7 +308,7 @@ pub(crate) fn step_and_interval_events(
             _ => {}
         }
         if !triggered.is_empty() {
-            world.happen(slot, triggered, counter.steps);
+            world.happen(slot, triggered);
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use buffers::{compute_observations, compute_reset_observations, reset
 pub use noise::{Noise, NoiseOperation};
 pub use options::{Delay, GroupOptions, NanPolicy, ObservationOptions};
 
+use std::any::TypeId;
 use std::ops::Range;
 
 use bevy_ecs::prelude::*;
@@ -66,7 +67,7 @@ pub struct GroupConfig {
 
 /// A term that one or more groups use.
 struct Source {
-    kind: &'static str,
+    kind: TypeId,
     params: toml::Table,
     term: Box<dyn ObservationTerm>,
     raw: Range<usize>,
@@ -171,6 +172,7 @@ impl ObservationManager {
     ) -> Result<Self, BuildError> {
         let mut manager = Self { groups: Vec::new(), sources: Vec::new(), widths: HistoryWidths::default(), seed };
         for (name, config) in groups {
+            config.options.validate(name)?;
             let start = manager.width();
             let mut group = Group {
                 name: name.clone(),
@@ -180,6 +182,7 @@ impl ObservationManager {
                 looks_back: false,
             };
             for (term, entry) in config.terms.iter().filter(|(_, entry)| entry.options.enabled) {
+                context.enter(&format!("observations.{name}.terms"), term);
                 let noisy = corruption && config.options.corruption;
                 let built = manager
                     .build_term(&group, &config.options, term, entry, noisy, context)
@@ -244,7 +247,7 @@ impl ObservationManager {
         entry: &Entry<ObservationOptions, dyn ObservationTerm>,
         context: &mut BuildContext<'_>,
     ) -> Result<Range<usize>, BuildError> {
-        let (kind, params) = (entry.term.kind(), entry.term.params()?);
+        let (kind, params) = (entry.term.params_type(), entry.term.params()?);
         if let Some(known) = self.sources.iter().find(|source| source.kind == kind && source.params == params) {
             return Ok(known.raw.clone());
         }
@@ -309,8 +312,10 @@ impl ObservationManager {
                 let out = &mut out[term.columns.clone()];
                 let width = term.raw.len();
                 term.frame(raw, &mut out[..width], view, &memory.bias);
-                if group.looks_back {
-                    fit &= group.policy.admit(&mut out[..width], group, view.row());
+                if group.looks_back && !group.policy.admit(&mut out[..width], group, view.row()) {
+                    // This step fails; the steps that would look back on it must not.
+                    sanitize(&mut out[..width]);
+                    fit = false;
                 }
                 if let Some(lines) = &term.lines {
                     let (row, global) = (view.streams(), Streams::global(self.seed));
@@ -326,16 +331,22 @@ impl ObservationManager {
         fit
     }
 
-    /// Names the first term that is not finite in any of the rows.
-    fn blame<'a>(&self, rows: impl Iterator<Item = (Row, &'a Observation)> + Clone) -> Option<StepError> {
+    /// Names the first term that is not finite in any of the rows, by making the frame of every term again.
+    fn blame<'a>(
+        &self,
+        rows: impl Iterator<Item = (RowView<'a>, &'a Observation, &'a ObservationHistory)> + Clone,
+    ) -> Option<StepError> {
+        let mut frame = vec![0.0; self.raw_width()];
         for group in self.groups.iter().filter(|group| group.policy == NanPolicy::Error) {
             for term in &group.terms {
-                let columns = group.columns.start + term.columns.start..group.columns.start + term.columns.end;
-                let mut bad: Vec<Row> = rows
-                    .clone()
-                    .filter(|(_, observation)| !all_finite(&observation.values[columns.clone()]))
-                    .map(|(row, _)| row)
-                    .collect();
+                let frame = &mut frame[..term.raw.len()];
+                let mut bad = Vec::new();
+                for (view, observation, memory) in rows.clone() {
+                    term.frame(&observation.raw, frame, &view, &memory.bias);
+                    if !all_finite(frame) {
+                        bad.push(view.row());
+                    }
+                }
                 if !bad.is_empty() {
                     bad.sort_unstable();
                     let count = bad.len();
@@ -365,9 +376,14 @@ impl NanPolicy {
         if self == Self::Warn {
             tracing::warn!(row = row.0, group = group.name, "an observation is not finite and becomes 0");
         }
-        values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+        sanitize(values);
         true
     }
+}
+
+/// Makes 0 of what is not finite.
+fn sanitize(values: &mut [f32]) {
+    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
 }
 
 /// Whether every value is finite. Written so that it compiles to vector code: 0 × x is 0 unless x is not finite.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::{BuildContext, BuildError};
 use crate::config::Entry;
 use crate::error::StepError;
+use crate::handles::RewardHandle;
 use crate::row_view::{RowColumns, RowView, Workers};
 use crate::step::StepStatus;
 
@@ -55,6 +56,8 @@ pub struct RewardManager {
     terms: Vec<Box<dyn RewardTerm>>,
     /// Factor on each term's value. Changes take effect at the next control step.
     pub weights: Vec<f32>,
+    /// The weights that the configuration gives.
+    configured: Vec<f32>,
     /// Factor on value × weight in the total and in episode sums: the control period in s, or 1.
     step_factor: f32,
 }
@@ -70,8 +73,15 @@ impl RewardManager {
         step_factor: f64,
     ) -> Result<Self, BuildError> {
         let mut manager =
-            Self { names: Vec::new(), terms: Vec::new(), weights: Vec::new(), step_factor: step_factor as f32 };
+            Self {
+                names: Vec::new(),
+                terms: Vec::new(),
+                weights: Vec::new(),
+                configured: Vec::new(),
+                step_factor: step_factor as f32,
+            };
         for (name, entry) in entries.iter().filter(|(_, entry)| entry.options.enabled) {
+            context.enter("rewards", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("reward", name))?;
             if !entry.options.weight.is_finite() {
                 return Err(crate::config::ConfigError::Impossible {
@@ -80,10 +90,12 @@ impl RewardManager {
                 }
                 .into());
             }
+            context.register_reward(name, entry.options.weight);
             manager.names.push(name.clone());
             manager.terms.push(term);
             manager.weights.push(entry.options.weight);
         }
+        manager.configured.clone_from(&manager.weights);
         Ok(manager)
     }
 
@@ -91,6 +103,23 @@ impl RewardManager {
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Factor on a term's value.
+    #[must_use]
+    pub fn weight(&self, term: RewardHandle) -> f32 {
+        self.weights[term.0]
+    }
+
+    /// Factor on a term's value that the configuration gives.
+    #[must_use]
+    pub fn configured_weight(&self, term: RewardHandle) -> f32 {
+        self.configured[term.0]
+    }
+
+    /// Changes the factor on a term's value, from the next control step on.
+    pub fn set_weight(&mut self, term: RewardHandle, weight: f32) {
+        self.weights[term.0] = weight;
     }
 
     /// Computes a row's reward for this step and adds it to the episode's.

@@ -38,6 +38,9 @@ pub(crate) fn build(
     entries
         .iter()
         .filter(|(_, entry)| entry.options.enabled)
-        .map(|(name, entry)| entry.term.build(context).map_err(|error| error.in_term("task", name)))
+        .map(|(name, entry)| {
+            context.enter("task", name);
+            entry.term.build(context).map_err(|error| error.in_term("task", name))
+        })
         .collect()
 }

@@ -81,6 +81,7 @@ impl TerminationManager {
             });
         }
         for (i, (name, entry)) in enabled.enumerate() {
+            context.enter("terminations", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("termination", name))?;
             manager.names.push(name.clone());
             manager.terms.push(term);
@@ -123,7 +124,9 @@ pub(crate) fn compute_terminations(
         workers.split(&mut terminations, |start, terminations| {
             for (i, termination) in terminations.iter_mut().enumerate() {
                 if termination.idle {
-                    *termination = Termination { idle: true, ..Termination::default() };
+                    // Which terms fired stays: the reset that follows reports it.
+                    let terms = termination.terms;
+                    *termination = Termination { idle: true, terms, ..Termination::default() };
                 } else {
                     manager.evaluate(&columns.view(start + i), termination);
                 }

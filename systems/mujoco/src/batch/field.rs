@@ -233,3 +233,29 @@ mod tests {
         }
     }
 }
+#[cfg(test)]
+mod probe {
+    use super::*;
+    use crate::{BatchOptions, Model};
+    #[test]
+    fn probe() {
+        for f in ["tests/models/walker.xml"] {
+        let model = Model::load(f).expect("a valid model");
+        let mut batch = Batch::new(&model, &BatchOptions{rows:2, ..BatchOptions::default()}).expect("valid options");
+        let e: ModelField<f64> = batch.expand("body_mass").unwrap();
+        batch.model_field_row_mut(e, 1).unwrap().iter_mut().for_each(|m| *m *= 1.5);
+        let before: Vec<_> = MODEL.iter().chain(OPTIONS).map(|(n,_)| (*n)).collect();
+        batch.set_const(Some(&[1])).unwrap();
+        for n in before {
+            let c = CString::new(n).unwrap();
+            let (mut w, mut es)=(0,0);
+            let p = unsafe{ffi::mjb_expanded(batch.raw.as_ptr(), c.as_ptr(), &mut w, &mut es)};
+            if !p.is_null() && es == 8 {
+                let v: &[f64] = unsafe{array(p.cast(), 2*w as usize)};
+                let (a,b)=v.split_at(w as usize);
+                eprintln!("{n} {w} equal={} maxdiff={:e}", a==b, a.iter().zip(b).map(|(a,b)|(a-b).abs()).fold(0.0,f64::max));
+            } else if !p.is_null() { eprintln!("{n} int {w}"); }
+        }
+        }
+    }
+}

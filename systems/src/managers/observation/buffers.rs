@@ -88,8 +88,9 @@ pub(crate) fn compute_observations(
         });
     }
     if !fit.into_inner() {
-        let all = rows.iter().map(|(_, row, _, observation, _)| (*row, observation));
-        let observed: Vec<_> = all.collect();
+        let took_part = rows.iter().filter(|(_, _, termination, ..)| !termination.idle);
+        let observed: Vec<_> =
+            took_part.map(|(columns, _, _, observation, memory)| (columns.view(), observation, memory)).collect();
         if let Some(error) = manager.blame(observed.iter().copied()) {
             return status.fail(error);
         }
@@ -126,7 +127,8 @@ pub(crate) fn compute_reset_observations(
         buffers.0.copy(&manager.groups, *row, &observation);
     }
     if !fit {
-        let observed: Vec<_> = rows.iter().map(|(_, row, observation, _)| (*row, observation)).collect();
+        let observed: Vec<_> =
+            rows.iter().map(|(columns, _, observation, memory)| (columns.view(), observation, memory)).collect();
         if let Some(error) = manager.blame(observed.iter().copied()) {
             status.fail(error);
         }

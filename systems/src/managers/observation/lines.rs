@@ -46,10 +46,13 @@ impl Lines {
             let capacity = delay.max_lag as usize + 1;
             let ring = &mut memory.delay[ring.clone()];
             ring[appended as usize % capacity * width..][..width].copy_from_slice(&out[..width]);
-            // The first frame is all there is: its lag is drawn when there is something to choose.
-            if appended > 0 && (appended + memory.phase[self.index]).is_multiple_of(delay.update_period) {
+            // The first frame is all there is: the first lag is drawn when there is something to choose, and only a later
+            // one can be kept instead.
+            let first = appended == 1;
+            let due = appended > 0 && (appended - 1 + memory.phase[self.index]).is_multiple_of(delay.update_period);
+            if first || due {
                 let draws = &mut lags.0.draws(self.stream, lags.1);
-                if !draws.chance(delay.hold_probability) {
+                if first || !draws.chance(delay.hold_probability) {
                     memory.lag[self.index] = draws.integer(delay.min_lag, delay.max_lag);
                 }
             }

@@ -175,3 +175,16 @@ impl Default for GroupOptions {
         Self { corruption: false, history_length: None, nan_policy: NanPolicy::Error }
     }
 }
+
+impl GroupOptions {
+    /// Checks the options of the group of this name.
+    pub(super) fn validate(&self, name: &str) -> Result<(), ConfigError> {
+        match self.history_length {
+            Some(length) if length > MAX_FRAMES => Err(ConfigError::Impossible {
+                path: format!("observations.{name}.history_length"),
+                message: format!("{length} is more than {MAX_FRAMES}"),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The order of sets, and what a host may do to the world without disturbing the rows.
+
+use bevy_ecs::prelude::*;
+use manege_components::{EpisodeClock, Observation, ResetRequested, Reward, Row, Termination};
+use manege_systems::build::BuildError;
+use manege_systems::schedule::{ResetSystems, StepSystems};
+
+use crate::env::{Env, options};
+use crate::terms::{config, config_without_accidents};
+
+/// Sets in the order in which host systems in them ran.
+#[derive(Resource, Default)]
+struct Ran(Vec<String>);
+
+fn note<S: SystemSet + Copy>(schedule: &mut Schedule, sets: &[S]) {
+    for set in sets {
+        let name = format!("{set:?}");
+        schedule.add_systems((move |mut ran: ResMut<Ran>| ran.0.push(name.clone())).in_set(*set));
+    }
+}
+
+/// An environment whose host notes the order of all sets.
+fn noted(rows: usize) -> Env {
+    use StepSystems::*;
+    Env::try_new(&config_without_accidents(), options(rows), |world, step, reset| {
+        world.init_resource::<Ran>();
+        note(step, &[Recorder, Observation, Command, Event, Metrics, Reward]);
+        note(step, &[Check, Action, Physics, State, Task, Termination]);
+        // The reset pass needs the whole world, so nothing can be beside it.
+        step.add_systems((|mut ran: ResMut<Ran>| ran.0.push("before Reset".to_owned())).before(Reset).after(Observation));
+        step.add_systems((|mut ran: ResMut<Ran>| ran.0.push("after Reset".to_owned())).after(Reset).before(Recorder));
+        use ResetSystems as R;
+        note(reset, &[R::Begin, R::Finish, R::Curriculum, R::Observation, R::Event]);
+        note(reset, &[R::Command, R::Commit, R::Managers, R::Task]);
+    })
+    .expect("a schedule without ambiguities")
+}
+
+const BEFORE: [&str; 12] = [
+    "Check", "Action", "Physics", "State", "Task", "Termination", "Reward", "Metrics", "Event", "Command",
+    "Observation", "before Reset",
+];
+const RESET: [&str; 9] =
+    ["Begin", "Curriculum", "Event", "Command", "Commit", "Managers", "Task", "Observation", "Finish"];
+const AFTER: [&str; 2] = ["after Reset", "Recorder"];
+
+fn ran(env: &mut Env) -> Vec<String> {
+    std::mem::take(&mut env.world.resource_mut::<Ran>().0)
+}
+
+#[test]
+fn host_systems_run_in_the_order_of_their_sets() {
+    let mut env = noted(3);
+    env.reset();
+    assert_eq!(ran(&mut env), RESET);
+    env.step();
+    assert_eq!(ran(&mut env), [&BEFORE[..], &AFTER].concat());
+    env.step_ending(&[1]);
+    assert_eq!(ran(&mut env), [&BEFORE[..], &RESET, &AFTER].concat());
+}
+
+#[test]
+fn no_set_runs_after_the_check_of_a_bad_action() {
+    let mut env = noted(2);
+    env.reset();
+    ran(&mut env);
+    env.try_step(&[0.0, 0.0, f32::NAN, 0.0]).unwrap_err();
+    // Systems between the sets are on their own, as the documentation of the sets says.
+    let in_sets: Vec<String> = ran(&mut env).into_iter().filter(|name| !name.contains(' ')).collect();
+    assert_eq!(in_sets, ["Check"]);
+}
+
+fn build(extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule)) -> Result<Env, BuildError> {
+    Env::try_new(&config(), options(2), extend)
+}
+
+#[test]
+fn a_host_system_without_an_order_does_not_build() {
+    // Reports: Bevy 1551 and 442.
+    fn double(mut rows: Query<&mut Reward>) {
+        rows.iter_mut().for_each(|mut reward| reward.total *= 2.0);
+    }
+    let Err(error) = build(|_, step, _| {
+        step.add_systems(double);
+    }) else {
+        panic!("an undefined order was built")
+    };
+    assert!(matches!(error, BuildError::Schedule(_)), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("double") && text.contains("compute_rewards"), "{text}");
+    assert!(build(|_, step, _| {
+        step.add_systems(double.after(StepSystems::Reward).before(StepSystems::Metrics));
+    })
+    .is_ok());
+    let Err(error) = build(|_, _, reset| {
+        reset.add_systems(double.before(ResetSystems::Observation));
+    }) else {
+        panic!("an undefined order was built")
+    };
+    assert!(matches!(error, BuildError::Schedule(_)), "{error}");
+}
+
+#[test]
+fn a_cycle_does_not_build() {
+    fn idle() {}
+    let Err(error) = build(|_, step, _| {
+        step.add_systems(idle.after(StepSystems::Reward).before(StepSystems::Physics));
+    }) else {
+        panic!("a cycle was built")
+    };
+    assert!(matches!(error, BuildError::Schedule(_)), "{error}");
+}
+
+#[test]
+fn what_a_host_changes_between_two_sets_is_what_the_second_sees() {
+    fn double(mut rows: Query<&mut Reward>) {
+        rows.iter_mut().for_each(|mut reward| reward.total *= 2.0);
+    }
+    let extend = |_: &mut World, step: &mut Schedule, _: &mut Schedule| {
+        step.add_systems(double.after(StepSystems::Reward).before(StepSystems::Metrics));
+    };
+    let mut doubled = Env::try_new(&config(), options(3), extend).unwrap();
+    let mut plain = Env::new(&config(), options(3));
+    for env in [&mut doubled, &mut plain] {
+        env.reset();
+        env.step();
+    }
+    for row in 0..3 {
+        assert_eq!(doubled.buffers().rewards[row], 2.0 * plain.buffers().rewards[row]);
+    }
+}
+
+#[test]
+fn a_reset_that_a_host_asks_for_in_termination_happens_in_the_same_step() {
+    // Report: Bevy 17828 (deferred commands were left out).
+    fn ask(mut commands: Commands, rows: Query<(Entity, &Row, &EpisodeClock)>) {
+        for (entity, ..) in rows.iter().filter(|(_, row, clock)| row.0 == 2 && clock.step == 3) {
+            commands.entity(entity).insert(ResetRequested);
+        }
+    }
+    let extend = |_: &mut World, step: &mut Schedule, _: &mut Schedule| {
+        step.add_systems(ask.in_set(StepSystems::Termination));
+    };
+    let config = config_without_accidents();
+    let mut env = Env::try_new(&config, options(4), extend).unwrap();
+    let mut twin = Env::new(&config, options(4));
+    env.reset();
+    twin.reset();
+    for step in 1..=9 {
+        env.step();
+        twin.step();
+        assert_eq!(*env.get::<EpisodeClock>(2), EpisodeClock { step: step % 3, episode: 1 + step / 3 });
+        assert!(!env.done(2), "the host's reset is no end of an episode");
+        assert_eq!(env.world.query::<&ResetRequested>().iter(&env.world).count(), 0);
+        for row in [0, 1, 3] {
+            assert_eq!(env.snapshot(row), twin.snapshot(row), "row {row}, step {step}");
+        }
+        twin.reset_rows(if step % 3 == 0 { &[2] } else { &[] });
+        assert_eq!(env.episode_start(2), twin.episode_start(2), "step {step}");
+    }
+}
+
+#[test]
+fn a_reset_asked_for_between_steps_happens_in_the_next_one() {
+    let mut env = Env::started(&config_without_accidents(), options(3));
+    env.step();
+    let entity = env.entity(1);
+    env.world.entity_mut(entity).insert(ResetRequested);
+    env.step();
+    let episodes: Vec<u32> = (0..3).map(|row| env.get::<EpisodeClock>(row).episode).collect();
+    assert_eq!(episodes, [1, 2, 1]);
+    assert_eq!(env.get::<EpisodeClock>(1).step, 0);
+}
+
+#[derive(Component)]
+struct Note(#[expect(dead_code, reason = "it only has to take space in a table")] u64);
+
+#[test]
+fn a_hosts_components_and_entities_do_not_change_the_rows() {
+    // 300 rows, so that the managers' loops are split over threads.
+    let threads = |rows| manege_systems::runtime::RuntimeOptions { threads: 2, ..options(rows) };
+    let (mut env, mut twin) = (Env::started(&config(), threads(300)), Env::started(&config(), threads(300)));
+    for step in 0..40 {
+        // Components in tables: these rows move to another table, and change places there.
+        match step {
+            5 => (0..300).step_by(7).for_each(|row| {
+                let entity = env.entity(row);
+                env.world.entity_mut(entity).insert(Note(row as u64));
+            }),
+            11 => (0..300).step_by(21).for_each(|row| {
+                let entity = env.entity(row);
+                env.world.entity_mut(entity).remove::<Note>();
+            }),
+            _ => {}
+        }
+        let stranger = env.world.spawn((Note(step), ResetRequested)).id();
+        env.world.spawn((Reward::zeros(3), Observation::zeros(1, 1), Termination::default()));
+        env.step();
+        twin.step();
+        assert!(!env.world.entity(stranger).contains::<ResetRequested>());
+        if step % 4 == 0 || step == 11 {
+            let (rows, twins) = (env.snapshots(), twin.snapshots());
+            for row in 0..300 {
+                assert_eq!(rows[row], twins[row], "row {row}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_removed_is_not_remembered_for_ever() {
+    // Reports: Bevy 6417, PR 6878 and PR 13762: a bare world must clear its trackers.
+    let mut env = Env::started(&config_without_accidents(), options(4));
+    for _ in 0..50 {
+        env.step_ending(&[0, 1, 2, 3]);
+        let remembered = env.world.removed::<ResetRequested>().count();
+        assert!(remembered <= 8, "{remembered} removals are remembered");
+    }
+    for _ in 0..50 {
+        env.reset_rows(&[0, 1, 2, 3]);
+    }
+    let remembered = env.world.removed::<ResetRequested>().count();
+    assert!(remembered <= 8, "{remembered} removals are remembered");
+}
