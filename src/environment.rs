@@ -2,14 +2,19 @@
 
 mod builder;
 mod initial;
+mod snapshot;
 mod spec;
 
 pub use builder::{EnvironmentBuilder, EnvironmentError};
 pub use initial::{InitialError, InitialState};
+pub use snapshot::{Snapshot, SnapshotError};
 pub use spec::{GroupSpec, Spec, TermColumns};
+
+use std::path::Path;
 
 use bevy_ecs::prelude::*;
 use manege_components::{Command, RobotState, Row};
+use manege_systems::backend::{BackendError, ModelInfo};
 use manege_systems::buffers::StepBuffers;
 use manege_systems::config::EnvironmentConfig;
 use manege_systems::error::StepError;
@@ -17,9 +22,11 @@ use manege_systems::log::StepLog;
 use manege_systems::managers::action::ActionInput;
 use manege_systems::managers::observation::{FinalObservations, ObservationBuffers};
 use manege_systems::physics::{Divergences, StateLayout};
-use manege_systems::runtime;
+use manege_systems::managers::recorder::{RecorderManager, RecorderTerm};
+use manege_systems::runtime::{self, RuntimeOptions};
 use manege_systems::step::{Controls, RowEntities};
 use manege_systems::timing::StepTimings;
+use manege_tasks::Task;
 
 /// Rows of one task, stepped together.
 ///
@@ -42,8 +49,9 @@ pub struct Environment {
     task: String,
     preset: String,
     engine: &'static str,
-    threads: usize,
-    seed: u64,
+    definition: Task,
+    model: ModelInfo,
+    options: RuntimeOptions,
     config: EnvironmentConfig,
     spec: Spec,
     qpos: Vec<f64>,
@@ -85,13 +93,13 @@ impl Environment {
     /// Most threads that run at once.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.threads
+        self.options.threads
     }
 
     /// Key of every random stream.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.options.seed
     }
 
     /// Number of values in one row's action.
@@ -116,6 +124,26 @@ impl Environment {
     #[must_use]
     pub fn config(&self) -> &EnvironmentConfig {
         &self.config
+    }
+
+    /// Names, sizes and defaults of the model that is stepped.
+    #[must_use]
+    pub fn model_info(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    /// Writes the compiled model that is stepped, before any randomisation, in the engine's own format.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save_model(&self, path: impl AsRef<Path>) -> Result<(), BackendError> {
+        self.definition.load(&self.config.physics)?.save_model(path.as_ref())
+    }
+
+    /// Whether observations get their noise.
+    #[must_use]
+    pub fn corruption(&self) -> bool {
+        self.options.corruption
     }
 
     /// Names and widths of everything in the buffers.
@@ -217,7 +245,7 @@ impl Environment {
         self.world.resource::<Divergences>().total
     }
 
-    /// Controls that the last step applied, rows × actuators. Those of rows that were reset are zero.
+    /// Controls that the last step applied, rows × actuators.
     #[must_use]
     pub fn controls(&self) -> &[f64] {
         self.world.resource::<Controls>().values()
@@ -265,6 +293,19 @@ impl Environment {
     /// A name is unknown, a buffer has the wrong size, or a value is not finite; nothing is changed then.
     pub fn set_initial(&mut self, initial: &InitialState) -> Result<(), InitialError> {
         initial::set(&mut self.world, &self.spec, initial)
+    }
+
+    /// Has a recorder watch the environment from now on. It is closed when the environment is dropped, if not before.
+    pub fn add_recorder(&mut self, recorder: impl RecorderTerm + 'static) {
+        self.world.resource_mut::<RecorderManager>().add(Box::new(recorder));
+    }
+
+    /// Closes all recorders and lets go of them.
+    ///
+    /// # Errors
+    /// A recorder cannot keep what it has left to keep.
+    pub fn close_recorders(&mut self) -> Result<(), StepError> {
+        self.world.resource_mut::<RecorderManager>().close()
     }
 
     /// The world, to read rows' components and the managers.

@@ -37,6 +37,17 @@ impl Action {
         &self.values[2 * self.width..]
     }
 
+    /// All three, the current one first.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// All three, the current one first, to be written.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
     /// Makes `action` the current one and moves the others back by one step.
     ///
     /// # Panics

@@ -58,6 +58,18 @@ impl Streams {
         Self { key: mix(!mix(seed)) }
     }
 
+    /// The streams' key, to be kept.
+    #[must_use]
+    pub const fn key(self) -> u64 {
+        self.key
+    }
+
+    /// The streams of a key that was kept.
+    #[must_use]
+    pub const fn from_key(key: u64) -> Self {
+        Self { key }
+    }
+
     /// The generator for the `counter`-th use of `stream`.
     #[must_use]
     pub fn draws(&self, stream: StreamId, counter: u64) -> Draws {

@@ -33,6 +33,7 @@ type Extension = Box<dyn FnOnce(&mut World, &mut Schedule, &mut Schedule)>;
 /// Builds an [`Environment`].
 pub struct EnvironmentBuilder {
     task: String,
+    tasks: Vec<Task>,
     options: RuntimeOptions,
     changes: Vec<toml::Table>,
     extension: Extension,
@@ -43,10 +44,19 @@ impl EnvironmentBuilder {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             task: task.to_owned(),
+            tasks: manege_tasks::tasks().to_vec(),
             options: RuntimeOptions { threads, ..RuntimeOptions::new(1) },
             changes: Vec::new(),
             extension: Box::new(|_, _, _| {}),
         }
+    }
+
+    /// Makes an application's own task known by its name, beside the built-in ones. Of two tasks with the same name the
+    /// one registered last is meant.
+    #[must_use]
+    pub fn register(mut self, task: Task) -> Self {
+        self.tasks.insert(0, task);
+        self
     }
 
     /// Number of rows; 1 unless said otherwise.
@@ -99,6 +109,14 @@ impl EnvironmentBuilder {
         self
     }
 
+    /// Whether rows begin at different places of their first episode, so that they do not all run out of time at once. Off
+    /// unless said otherwise.
+    #[must_use]
+    pub fn stagger_episodes(mut self, stagger: bool) -> Self {
+        self.options.stagger_episodes = stagger;
+        self
+    }
+
     /// Gives the step and the reset schedule to `extend` before they are built, to add systems of the application's
     /// own, ordered against [`StepSystems`](manege_systems::schedule::StepSystems) and
     /// [`ResetSystems`](manege_systems::schedule::ResetSystems).
@@ -120,8 +138,8 @@ impl EnvironmentBuilder {
         Ok(self.resolve()?.2)
     }
 
-    fn resolve(&self) -> Result<(&'static Task, &'static Preset, EnvironmentConfig), EnvironmentError> {
-        let (task, preset) = manege_tasks::find(&self.task)?;
+    fn resolve(&self) -> Result<(Task, Preset, EnvironmentConfig), EnvironmentError> {
+        let (task, preset) = manege_tasks::find_among(&self.tasks, &self.task)?;
         let mut config = (task.config)(preset.name);
         for changes in &self.changes {
             config.apply(changes)?;
@@ -147,8 +165,9 @@ impl EnvironmentBuilder {
             task: task.name.to_owned(),
             preset: preset.name.to_owned(),
             engine,
-            threads: self.options.threads,
-            seed: self.options.seed,
+            definition: task,
+            model: info,
+            options: self.options,
             config,
             qpos: vec![0.0; rows * spec.nq],
             qvel: vec![0.0; rows * spec.nv],

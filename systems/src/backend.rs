@@ -297,6 +297,16 @@ pub trait Backend: Send + Sync {
     /// A buffer of the wrong size, a row that does not exist, or a field that was not requested; nothing was written.
     fn write(&mut self, write: StateWrite<'_>) -> Result<(), BackendError>;
 
+    /// Appends everything that determines what the rows do next, and the outputs.
+    fn save_state(&self, to: &mut Vec<f64>);
+
+    /// Puts back what [`save_state`](Self::save_state) gave, for the same model, number of rows, outputs and fields;
+    /// afterwards the rows do what the saved ones would have done, bit for bit.
+    ///
+    /// # Errors
+    /// The numbers are not those of rows like these.
+    fn load_state(&mut self, from: &[f64]) -> Result<(), BackendError>;
+
     /// The rows that failed in the last call, in ascending order.
     fn faults(&self) -> &[RowFault];
 }

@@ -13,6 +13,7 @@
 //! | [`build`](mod@build) | what terms see while they are built: names become handles |
 //! | [`row_view`] | what terms see while they run |
 //! | [`staging`] | state writes, collected and carried out in one dispatch |
+//! | [`snapshot`] | the whole state as bytes |
 //! | [`tunable`] | ranges that curricula may change |
 //! | [`backend`] | the physics engine, as the runtime sees it |
 
@@ -29,6 +30,7 @@ mod reset;
 pub mod row_view;
 pub mod runtime;
 pub mod schedule;
+pub mod snapshot;
 pub mod staging;
 pub mod step;
 pub mod timing;

@@ -2,6 +2,8 @@
 
 use bevy_ecs::prelude::*;
 
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
+
 /// What the last control step reported: means over rows, and means over the rows whose episode ended.
 ///
 /// | key | when | value |
@@ -16,6 +18,23 @@ use bevy_ecs::prelude::*;
 pub struct StepLog {
     names: Vec<String>,
     values: Vec<Option<f64>>,
+}
+
+impl Saved for StepLog {
+    fn save(&self, to: &mut Writer) {
+        for value in &self.values {
+            to.put(value.is_some());
+            to.put(value.unwrap_or_default());
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        for value in &mut self.values {
+            let reported: bool = from.take()?;
+            *value = reported.then_some(from.take()?);
+        }
+        Ok(())
+    }
 }
 
 impl StepLog {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bevy_ecs::prelude::*;
-use manege_components::{Action, AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, Streams, Termination};
+use manege_components::{Action, AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, StreamId, Streams, Termination};
 
 use crate::log::StepLog;
 use crate::managers::reward::RewardManager;
@@ -11,7 +11,7 @@ use crate::managers::termination::TerminationManager;
 use crate::physics::Physics;
 use crate::schedule::ResetSchedule;
 use crate::staging::Staging;
-use crate::step::{AutoReset, Controls, Randomness, ResettingRows, RowEntities, Timing};
+use crate::step::{AutoReset, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, Timing};
 use crate::timing::StepTimings;
 
 /// Places in the log of what is reported at resets.
@@ -28,6 +28,13 @@ impl ResetLog {
             terminations: log.register(terminations.names().iter().map(|name| format!("Episode_Termination/{name}"))),
         }
     }
+}
+
+/// Whether the episode of a row that is about to be reset has come to its end.
+///
+/// The flags stay until the row takes a step, so they say nothing of an episode that has none.
+pub(crate) fn has_ended(clock: EpisodeClock, termination: &Termination, awaiting: bool) -> bool {
+    clock.step > 0 && (termination.done() || awaiting)
 }
 
 /// Clears the step's log and flags. In next-step mode, rows that ended in the step before sit this one out.
@@ -121,13 +128,9 @@ pub(crate) fn begin_episodes(
     staging.begin_reset(&resetting.rows);
 }
 
-pub(crate) fn reset_actions(
-    mut controls: ResMut<Controls>,
-    mut rows: Query<(&Row, &mut Action), With<ResetRequested>>,
-) {
-    for (row, mut action) in &mut rows {
+pub(crate) fn reset_actions(mut rows: Query<&mut Action, With<ResetRequested>>) {
+    for mut action in &mut rows {
         action.clear();
-        controls.row_mut(*row).fill(0.0);
     }
 }
 
@@ -137,9 +140,21 @@ pub(crate) fn reset_rewards(mut rows: Query<&mut Reward, With<ResetRequested>>) 
     }
 }
 
-pub(crate) fn reset_clocks(mut rows: Query<&mut EpisodeClock, With<ResetRequested>>) {
-    for mut clock in &mut rows {
+/// Clocks start at 0; before the first control step, where rows are to be out of step with each other, anywhere in the
+/// episode.
+pub(crate) fn reset_clocks(
+    stagger: Res<Stagger>,
+    counter: Res<StepCounter>,
+    timing: Res<Timing>,
+    mut rows: Query<(&Streams, &mut EpisodeClock), With<ResetRequested>>,
+) {
+    let stagger = stagger.0 && counter.steps == 0;
+    for (streams, mut clock) in &mut rows {
         clock.step = 0;
+        if stagger {
+            let last = timing.max_episode_steps.saturating_sub(1);
+            clock.step = streams.draws(StreamId::new("reset/stagger"), 0).integer(0, last);
+        }
     }
 }
 

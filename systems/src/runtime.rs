@@ -18,7 +18,7 @@ use crate::managers::metrics::MetricsManager;
 use crate::managers::observation::{
     FinalObservations, ObservationBuffers, ObservationManager, compute_reset_observations, reset_observation_history,
 };
-use crate::managers::recorder::RecorderManager;
+use crate::managers::recorder::{RecorderManager, after_reset};
 use crate::managers::reward::RewardManager;
 use crate::managers::task;
 use crate::managers::termination::TerminationManager;
@@ -26,8 +26,9 @@ use crate::physics::{Divergences, Physics, StateLayout};
 use crate::reset::ResetLog;
 use crate::row_view::Workers;
 use crate::schedule::{ResetSchedule, StepSchedule, reset_schedule, step_schedule};
+use crate::snapshot::{self, SnapshotParts};
 use crate::staging::Staging;
-use crate::step::{AutoReset, Controls, Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
+use crate::step::{AutoReset, Controls, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, StepStatus, Timing};
 use crate::timing::StepTimings;
 
 /// What an application chooses about an environment, apart from its configuration.
@@ -45,13 +46,23 @@ pub struct RuntimeOptions {
     pub corruption: bool,
     /// Whether events vary the model and push the robot, and reset draws spread over their ranges.
     pub randomization: bool,
+    /// Whether rows begin at different places of their first episode, so that they do not all run out of time at once.
+    pub stagger_episodes: bool,
 }
 
 impl RuntimeOptions {
     /// `rows` rows on one thread with seed 0, automatic resets and all randomness.
     #[must_use]
     pub fn new(rows: usize) -> Self {
-        Self { rows, threads: 1, seed: 0, auto_reset: AutoReset::SameStep, corruption: true, randomization: true }
+        Self {
+            rows,
+            threads: 1,
+            seed: 0,
+            auto_reset: AutoReset::SameStep,
+            corruption: true,
+            randomization: true,
+            stagger_episodes: false,
+        }
     }
 }
 
@@ -173,6 +184,7 @@ pub fn install(
     world.insert_resource(timing);
     world.insert_resource(randomness);
     world.insert_resource(options.auto_reset);
+    world.insert_resource(Stagger(options.stagger_episodes));
     world.insert_resource(Workers::new(options.threads, options.rows)?);
     world.init_resource::<RecorderManager>();
     world.init_resource::<ResettingRows>();
@@ -180,6 +192,10 @@ pub fn install(
     world.init_resource::<StepCounter>();
     world.init_resource::<StepTimings>();
     world.init_resource::<Divergences>();
+
+    let mut parts = SnapshotParts::default();
+    snapshot::register(&mut parts);
+    world.insert_resource(parts);
 
     let (mut step, mut reset) = (step_schedule(), reset_schedule());
     for task in tasks {
@@ -307,5 +323,6 @@ pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>)
     }
     world.clear_trackers();
     debug_assert!(observed.is_ok(), "observing needs no more than the world has");
+    after_reset(world, &rows);
     world.resource_mut::<StepStatus>().take()
 }

@@ -6,6 +6,7 @@ use glam::{DQuat, DVec3};
 use manege_components::rotation;
 
 use crate::backend::{Backend, BackendError, FieldWrite, ModelField, ModelInfo, StateWrite, WriteKind};
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 
 /// More fields than [`ModelField`] has variants.
 const MAX_FIELDS: usize = 16;
@@ -134,6 +135,16 @@ impl Staging {
             }
         }
         Ok(true)
+    }
+}
+
+impl Saved for Staging {
+    fn save(&self, to: &mut Writer) {
+        self.fields.iter().for_each(|field| to.put_all(&field.committed));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        self.fields.iter_mut().try_for_each(|field| from.fill(&mut field.committed))
     }
 }
 

@@ -4,6 +4,7 @@ use bevy_ecs::prelude::*;
 use manege_components::Row;
 
 use crate::error::StepError;
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 
 /// When rows whose episode ended start the next one.
 #[derive(Resource, Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +74,16 @@ impl Controls {
     }
 }
 
+impl Saved for Controls {
+    fn save(&self, to: &mut Writer) {
+        to.put_all(&self.values);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        from.fill(&mut self.values)
+    }
+}
+
 /// Counts control steps of the whole environment.
 #[derive(Resource, Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StepCounter {
@@ -88,6 +99,10 @@ pub struct Randomness {
     /// False for runs without randomisation: draws give the centre of their range.
     pub enabled: bool,
 }
+
+/// Whether rows begin at different places of their first episode.
+#[derive(Resource, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stagger(pub(crate) bool);
 
 /// Fixed facts of the environment that systems need.
 #[derive(Resource, Debug, Clone, Copy, PartialEq)]

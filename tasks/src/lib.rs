@@ -4,12 +4,14 @@
 //! [`terms`] holds the terms that they are made of; an application's own task uses them, and its own, in the same way.
 
 mod go2_joystick_flat;
+pub mod motion;
+pub mod npz;
 mod robots;
 mod task;
 pub mod terms;
 
 pub use robots::ModelFiles;
-pub use task::{Preset, Task, TaskError, find, tasks};
+pub use task::{Preset, Task, TaskError, find, find_among, tasks};
 
 #[cfg(doc)]
 use manege_systems::config::EnvironmentConfig;

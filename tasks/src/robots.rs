@@ -17,3 +17,12 @@ pub const GO2_FLAT: ModelFiles = ModelFiles {
         ("go2.xml", include_str!("../../assets/robots/go2/go2.xml")),
     ],
 };
+
+/// The G1 humanoid on a flat floor.
+pub const G1_FLAT: ModelFiles = ModelFiles {
+    main: "scene_flat.xml",
+    files: &[
+        ("scene_flat.xml", include_str!("../../assets/robots/g1/scene_flat.xml")),
+        ("g1.xml", include_str!("../../assets/robots/g1/g1.xml")),
+    ],
+};

@@ -91,28 +91,34 @@ pub fn tasks() -> &'static [Task] {
     &TASKS
 }
 
-/// The task and preset of `task` or `task:preset`.
+/// The built-in task and preset of `task` or `task:preset`.
 ///
 /// # Errors
 /// There is no such task or preset; the error names the nearest.
-pub fn find(name: &str) -> Result<(&'static Task, &'static Preset), TaskError> {
+pub fn find(name: &str) -> Result<(Task, Preset), TaskError> {
+    find_among(&TASKS, name)
+}
+
+/// The task and preset of `task` or `task:preset` among some tasks.
+///
+/// # Errors
+/// There is no such task or preset; the error names the nearest.
+pub fn find_among(tasks: &[Task], name: &str) -> Result<(Task, Preset), TaskError> {
     let (task_name, preset_name) = name.split_once(':').map_or((name, None), |(task, preset)| (task, Some(preset)));
-    let names = || TASKS.iter().map(|task| task.name);
-    let task = TASKS.iter().find(|task| task.name == task_name).ok_or_else(|| TaskError::UnknownTask {
+    let names = || tasks.iter().map(|task| task.name);
+    let task = *tasks.iter().find(|task| task.name == task_name).ok_or_else(|| TaskError::UnknownTask {
         name: task_name.to_owned(),
         nearest: nearest(task_name, names()),
         available: names().collect::<Vec<_>>().join(", "),
     })?;
     let preset = match preset_name {
-        None => &task.presets[0],
-        Some(name) => {
-            task.presets.iter().find(|preset| preset.name == name).ok_or_else(|| TaskError::UnknownPreset {
-                task: task.name,
-                name: name.to_owned(),
-                nearest: nearest(name, task.presets.iter().map(|preset| preset.name)),
-                available: task.presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "),
-            })?
-        }
+        None => task.presets[0],
+        Some(name) => *task.presets.iter().find(|preset| preset.name == name).ok_or_else(|| TaskError::UnknownPreset {
+            task: task.name,
+            name: name.to_owned(),
+            nearest: nearest(name, task.presets.iter().map(|preset| preset.name)),
+            available: task.presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "),
+        })?,
     };
     Ok((task, preset))
 }

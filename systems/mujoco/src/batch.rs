@@ -6,6 +6,7 @@ mod field;
 mod field_names;
 mod output;
 mod refresh;
+mod snapshot;
 mod state;
 mod substep;
 

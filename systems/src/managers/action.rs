@@ -14,6 +14,7 @@ use crate::build::{BuildContext, BuildError};
 use crate::config::Entry;
 use crate::error::StepError;
 use crate::handles::StateSlice;
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::step::{AutoReset, Controls, StepStatus};
 
 /// Turns a part of the policy's output into controls.
@@ -142,6 +143,16 @@ impl SubstepControl for ActionManager {
         for slot in self.slots.iter().filter(|slot| slot.feedback) {
             slot.term.write_controls(&processed[slot.columns.clone()], state, ctrl);
         }
+    }
+}
+
+impl Saved for ActionManager {
+    fn save(&self, to: &mut Writer) {
+        to.put_all(&self.processed);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        from.fill(&mut self.processed)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::config::Entry;
 use crate::error::StepError;
 use crate::log::StepLog;
 use crate::managers::reward::RewardManager;
+use crate::reset::has_ended;
 use crate::row_view::{RowColumns, RowView};
 use crate::step::{ResettingRows, RowEntities, StepCounter, StepStatus};
 #[cfg(doc)]
@@ -76,9 +77,10 @@ impl Progress<'_> {
     pub fn episodes(&self) -> impl Iterator<Item = Episode<'_>> {
         self.resetting.into_iter().flat_map(|(entities, query)| {
             entities.iter().filter_map(|&entity| query.get(entity).ok()).map(|(columns, termination, reward, awaiting)| {
+                let view = columns.view();
                 Episode {
-                    view: columns.view(),
-                    ended: termination.done() || awaiting,
+                    view,
+                    ended: has_ended(view.clock(), termination, awaiting),
                     termination: *termination,
                     reward_sums: &reward.episode_sums,
                 }

@@ -14,6 +14,7 @@ use crate::build::{BuildContext, BuildError};
 use crate::config::{ConfigError, Entry};
 use crate::physics::{Physics, StateLayout};
 use crate::row_view::{RowColumns, RowView};
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::staging::{StagedRow, Staging};
 use crate::step::{Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
 
@@ -192,6 +193,43 @@ impl EventManager {
                 timers.fired[index] = 0;
             }
         }
+    }
+}
+
+impl Saved for EventManager {
+    fn save(&self, to: &mut Writer) {
+        for slot in &self.slots {
+            match &slot.trigger {
+                Trigger::Reset { last, .. } => last.iter().for_each(|last| {
+                    to.put(last.is_some());
+                    to.put(last.unwrap_or_default());
+                }),
+                Trigger::GlobalTimer { time_left, fired, .. } => {
+                    to.put(*time_left);
+                    to.put(*fired);
+                }
+                Trigger::Startup | Trigger::Step | Trigger::RowTimer { .. } => {}
+            }
+        }
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        for slot in &mut self.slots {
+            match &mut slot.trigger {
+                Trigger::Reset { last, .. } => {
+                    for last in last {
+                        let triggered: bool = from.take()?;
+                        *last = triggered.then_some(from.take()?);
+                    }
+                }
+                Trigger::GlobalTimer { time_left, fired, .. } => {
+                    *time_left = from.take()?;
+                    *fired = from.take()?;
+                }
+                Trigger::Startup | Trigger::Step | Trigger::RowTimer { .. } => {}
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use manege_components::{AwaitingReset, EpisodeClock, ResetRequested, Termination
 use crate::buffers::StepBuffers;
 use crate::error::StepError;
 use crate::managers::observation::{FinalObservations, ObservationBuffers, ObservationManager};
+use crate::reset::has_ended;
 use crate::step::{ResettingRows, RowEntities, StepCounter, StepStatus};
 
 /// What a recorder may fail with.
@@ -200,13 +201,14 @@ fn each(
 /// Calls the recorders before a reset.
 pub(crate) fn record_pre_reset(
     world: &mut World,
-    tagged: &mut QueryState<(&Termination, Has<AwaitingReset>), With<ResetRequested>>,
+    tagged: &mut QueryState<(&EpisodeClock, &Termination, Has<AwaitingReset>), With<ResetRequested>>,
 ) {
     if world.resource::<RecorderManager>().is_empty() {
         return;
     }
     let query = tagged.query(world);
-    let over = |entity| query.get(entity).is_ok_and(|(termination, awaiting)| termination.done() || awaiting);
+    let over =
+        |entity| query.get(entity).is_ok_and(|(clock, flags, awaiting)| has_ended(*clock, flags, awaiting));
     let ResettingRows { rows, entities } = world.resource();
     let ended: Vec<u32> =
         rows.iter().zip(entities).filter(|(_, entity)| over(**entity)).map(|(&row, _)| row).collect();
@@ -219,8 +221,13 @@ pub(crate) fn record_pre_reset(
 pub(crate) fn record_post_reset(world: &mut World) {
     if !world.resource::<RecorderManager>().is_empty() {
         let rows = world.resource::<ResettingRows>().rows.clone();
-        each(world, |term, view| term.post_reset(view, &rows));
+        after_reset(world, &rows);
     }
+}
+
+/// Tells the recorders that rows have begun anew.
+pub(crate) fn after_reset(world: &mut World, rows: &[u32]) {
+    each(world, |term, view| term.post_reset(view, rows));
 }
 
 /// Calls the recorders at the end of a control step.

@@ -5,11 +5,15 @@ mod terms;
 
 mod actions;
 mod autoreset;
+mod curriculum;
 mod determinism;
+mod metrics;
 mod order;
 mod quarantine;
+mod recorder;
 mod resets;
 mod rewards;
+mod snapshots;
 
 /// A floating box with two arms over the ground. The actuators are in the opposite order of the joints.
 pub const BOX: &str = r#"<mujoco model="box">

@@ -205,6 +205,46 @@ impl Batch {
     }
 }
 
+/// A model field whose values differ, or may differ, between rows.
+pub(super) struct Expanded {
+    pub(super) kind: ElementKind,
+    pub(super) values: *mut c_void,
+    /// Values for each row.
+    pub(super) width: usize,
+}
+
+/// All model fields that a batch can give rows values of their own for, in a fixed order.
+pub(super) fn model_fields() -> impl Iterator<Item = &'static str> {
+    MODEL.iter().chain(OPTIONS).map(|(name, _)| *name)
+}
+
+impl Batch {
+    /// A model field's storage, if rows have values of their own for it: because somebody asked for it, or because
+    /// [`set_const`](Self::set_const) computed values that differ.
+    pub(super) fn expanded(&self, name: &str) -> Option<Expanded> {
+        let &(name, kind) = MODEL.iter().chain(OPTIONS).find(|(known, _)| *known == name)?;
+        let name = CString::new(name).ok()?;
+        let mut width = 0;
+        // SAFETY: the batch is valid, the name NUL-terminated, and no call is under way; nothing is changed.
+        let values =
+            unsafe { ffi::mjb_expanded(self.raw.as_ptr(), name.as_ptr(), &mut width, std::ptr::null_mut()) };
+        (!values.is_null()).then(|| Expanded {
+            kind,
+            values: values.cast_mut(),
+            width: usize::try_from(width).unwrap_or(0),
+        })
+    }
+
+    /// As [`expand`](Self::expand), whatever the type of the field's elements.
+    pub(super) fn expand_any(&mut self, name: &str) -> Result<(), BatchError> {
+        match MODEL.iter().chain(OPTIONS).find(|(known, _)| *known == name).map(|(_, kind)| kind) {
+            Some(ElementKind::Integer) => self.expand::<i32>(name).map(drop),
+            Some(ElementKind::Flag) => self.expand::<bool>(name).map(drop),
+            Some(ElementKind::Number) | None => self.expand::<f64>(name).map(drop),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,32 +270,6 @@ mod tests {
                 ElementKind::Flag => batch.bind::<bool>(name).err(),
             };
             assert!(error.is_none(), "{name}: {error:?}");
-        }
-    }
-}
-#[cfg(test)]
-mod probe {
-    use super::*;
-    use crate::{BatchOptions, Model};
-    #[test]
-    fn probe() {
-        for f in ["tests/models/walker.xml"] {
-        let model = Model::load(f).expect("a valid model");
-        let mut batch = Batch::new(&model, &BatchOptions{rows:2, ..BatchOptions::default()}).expect("valid options");
-        let e: ModelField<f64> = batch.expand("body_mass").unwrap();
-        batch.model_field_row_mut(e, 1).unwrap().iter_mut().for_each(|m| *m *= 1.5);
-        let before: Vec<_> = MODEL.iter().chain(OPTIONS).map(|(n,_)| (*n)).collect();
-        batch.set_const(Some(&[1])).unwrap();
-        for n in before {
-            let c = CString::new(n).unwrap();
-            let (mut w, mut es)=(0,0);
-            let p = unsafe{ffi::mjb_expanded(batch.raw.as_ptr(), c.as_ptr(), &mut w, &mut es)};
-            if !p.is_null() && es == 8 {
-                let v: &[f64] = unsafe{array(p.cast(), 2*w as usize)};
-                let (a,b)=v.split_at(w as usize);
-                eprintln!("{n} {w} equal={} maxdiff={:e}", a==b, a.iter().zip(b).map(|(a,b)|(a-b).abs()).fold(0.0,f64::max));
-            } else if !p.is_null() { eprintln!("{n} int {w}"); }
-        }
         }
     }
 }

@@ -125,7 +125,7 @@ impl Rows {
         unsafe { array(self.first.add(row * self.width), self.width) }
     }
 
-    fn row_mut(&mut self, row: usize) -> &mut [f64] {
+    pub(super) fn row_mut(&mut self, row: usize) -> &mut [f64] {
         assert!(row < self.rows, "callers check rows");
         // SAFETY: the row exists, and nothing else reads or writes it while `self` is borrowed mutably.
         unsafe { array_mut(self.first.add(row * self.width), self.width) }

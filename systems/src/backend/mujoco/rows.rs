@@ -139,6 +139,16 @@ impl Backend for MujocoBackend {
         Ok(())
     }
 
+    fn save_state(&self, to: &mut Vec<f64>) {
+        self.batch.save(to);
+    }
+
+    fn load_state(&mut self, from: &[f64]) -> Result<(), BackendError> {
+        self.batch.load(from).map_err(batch_error)?;
+        self.faults.clear();
+        Ok(())
+    }
+
     fn faults(&self) -> &[RowFault] {
         &self.faults
     }

@@ -8,8 +8,11 @@ use super::{CommandRow, CommandTerm};
 use crate::build::{BuildContext, BuildError};
 use crate::config::{ConfigError, TermParams};
 use crate::handles::StateSlice;
+use crate::tunable::TunableRange;
 
 /// Draws a linear velocity (x forward, y left, m/s) and a yaw rate (rad/s) in the heading frame of the floating root.
+///
+/// Curricula may change the three ranges.
 ///
 /// The metrics `error_vel_xy` and `error_vel_yaw` add each step's error against the root's velocity in its body frame,
 /// divided by the longest episode's number of control steps.
@@ -27,7 +30,7 @@ pub struct UniformVelocityCommand {
 }
 
 struct UniformVelocity {
-    ranges: [[f64; 2]; 3],
+    ranges: [TunableRange; 3],
     dead_band: f64,
     orientation: StateSlice,
     linear: StateSlice,
@@ -49,7 +52,11 @@ impl TermParams<dyn CommandTerm> for UniformVelocityCommand {
             }
         }
         Ok(Box::new(UniformVelocity {
-            ranges: ranges.map(|(_, range)| range),
+            ranges: [
+                context.tunable_range("lin_vel_x", self.lin_vel_x)?,
+                context.tunable_range("lin_vel_y", self.lin_vel_y)?,
+                context.tunable_range("ang_vel_z", self.ang_vel_z)?,
+            ],
             dead_band: self.dead_band,
             orientation: context.root_orientation()?,
             linear: context.root_linear_velocity()?,
@@ -69,7 +76,8 @@ impl CommandTerm for UniformVelocity {
     }
 
     fn resample(&self, row: &mut CommandRow<'_>, draws: &mut Draws) {
-        for (value, [low, high]) in row.values.iter_mut().zip(self.ranges) {
+        for (value, range) in row.values.iter_mut().zip(&self.ranges) {
+            let [low, high] = range.get();
             *value = draws.uniform(low, high) as f32;
         }
         if f64::from(row.values[0].hypot(row.values[1])) <= self.dead_band {

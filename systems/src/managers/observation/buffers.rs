@@ -7,6 +7,7 @@ use manege_components::{Observation, ObservationHistory, ResetRequested, Row, St
 
 use super::{Group, ObservationManager};
 use crate::row_view::{RowColumns, Workers};
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::step::{StepCounter, StepStatus};
 
 /// One contiguous buffer per group, rows × columns.
@@ -33,6 +34,36 @@ pub struct ObservationBuffers(GroupBuffers);
 /// Last observations of the episodes that ended in the last control step. The values of other rows mean nothing.
 #[derive(Resource, Debug, Clone, Default)]
 pub struct FinalObservations(GroupBuffers);
+
+impl Saved for GroupBuffers {
+    fn save(&self, to: &mut Writer) {
+        self.0.iter().for_each(|group| to.put_all(group));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        self.0.iter_mut().try_for_each(|group| from.fill(group))
+    }
+}
+
+impl Saved for ObservationBuffers {
+    fn save(&self, to: &mut Writer) {
+        self.0.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        self.0.load(from)
+    }
+}
+
+impl Saved for FinalObservations {
+    fn save(&self, to: &mut Writer) {
+        self.0.save(to);
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        self.0.load(from)
+    }
+}
 
 impl ObservationBuffers {
     pub(crate) fn new(manager: &ObservationManager, rows: usize) -> Self {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use manege_systems::config::nearest;
 use zip::ZipArchive;
+use zip::read::ZipFile;
 use zip::result::ZipError;
 
 use super::Array;
@@ -55,7 +56,7 @@ pub enum NpzError {
         message: String,
     },
     /// The values are of a type that is not asked for.
-    #[error("array `{name}` of {} holds values of type `{found}`, not `<f4` or `<f8`", path.display())]
+    #[error("array `{name}` of {} holds values of type `{found}`, not numbers of 4 or 8 bytes", path.display())]
     Type {
         /// The file.
         path: PathBuf,
@@ -112,7 +113,7 @@ impl fmt::Display for Extent {
     }
 }
 
-/// A type that arrays of floating-point numbers can be read as, whichever of the two they are stored as.
+/// A type that arrays of numbers can be read as, whatever type they are stored as.
 pub trait Number: Copy + private::Sealed {
     /// The nearest value of this type.
     fn from_stored(value: f64) -> Self;
@@ -151,6 +152,7 @@ impl Number for f64 {
 #[derive(Clone, Copy)]
 struct Stored {
     bytes: usize,
+    integer: bool,
     big_endian: bool,
 }
 
@@ -163,12 +165,14 @@ impl Stored {
             "=" => cfg!(target_endian = "big"),
             _ => return None,
         };
-        let bytes = match kind {
-            "f4" => 4,
-            "f8" => 8,
+        let (bytes, integer) = match kind {
+            "f4" => (4, false),
+            "f8" => (8, false),
+            "i4" => (4, true),
+            "i8" => (8, true),
             _ => return None,
         };
-        Some(Self { bytes, big_endian })
+        Some(Self { bytes, integer, big_endian })
     }
 
     /// The value in `bytes`, of which there are as many as [`bytes`](Self::bytes).
@@ -178,9 +182,12 @@ impl Stored {
         if self.big_endian {
             word[..self.bytes].reverse();
         }
-        match self.bytes {
-            4 => f64::from(f32::from_bits(u64::from_le_bytes(word) as u32)),
-            _ => f64::from_le_bytes(word),
+        let word = u64::from_le_bytes(word);
+        match (self.bytes, self.integer) {
+            (4, false) => f64::from(f32::from_bits(word as u32)),
+            (_, false) => f64::from_bits(word),
+            (4, true) => f64::from(word as u32 as i32),
+            (_, true) => word as i64 as f64,
         }
     }
 }
@@ -235,7 +242,25 @@ impl NpzReader {
         self.names().any(|known| known == name)
     }
 
-    /// Reads an array of floating-point numbers of either precision.
+    /// The shape of an array, from its header alone.
+    ///
+    /// # Errors
+    /// The array is missing, or its header damaged.
+    pub fn shape(&mut self, name: &str) -> Result<Vec<usize>, NpzError> {
+        Ok(self.entry(name)?.2.shape)
+    }
+
+    /// The shape of an array, from its header alone, if it is as asked for.
+    ///
+    /// # Errors
+    /// As [`shape`](Self::shape), and [`NpzError::Shape`].
+    pub fn checked_shape(&mut self, name: &str, wanted: &[Extent]) -> Result<Vec<usize>, NpzError> {
+        let (path, _, header) = self.entry(name)?;
+        check_shape(path, name, wanted, &header.shape)?;
+        Ok(header.shape)
+    }
+
+    /// Reads an array of floating-point numbers of either precision, or of integers of 4 or 8 bytes.
     ///
     /// Values that are not finite are read as they are; see [`read_finite`](Self::read_finite).
     ///
@@ -259,30 +284,9 @@ impl NpzReader {
         wanted: &[Extent],
         check: impl Fn(f64, T) -> Result<(), f64>,
     ) -> Result<Array<T>, NpzError> {
-        let Self { path, archive, names } = self;
+        let (path, mut entry, header) = self.entry(name)?;
         let damaged = |message: String| NpzError::Damaged { path: path.clone(), name: name.to_owned(), message };
-        if !names.iter().any(|known| known == name) {
-            return Err(NpzError::Missing {
-                nearest: nearest(name, names.iter().map(String::as_str)),
-                available: if names.is_empty() { "no arrays".to_owned() } else { names.join(", ") },
-                path: path.clone(),
-                name: name.to_owned(),
-            });
-        }
-        let mut entry = archive.by_name(&format!("{name}.npy")).map_err(|error| damaged(error.to_string()))?;
-        let header = Header::read(&mut entry).map_err(&damaged)?;
-        let fits = |(wanted, &found): (&Extent, &usize)| match wanted {
-            Extent::Any(_) => true,
-            Extent::Exactly(length) => *length == found,
-        };
-        if header.shape.len() != wanted.len() || !wanted.iter().zip(&header.shape).all(fits) {
-            return Err(NpzError::Shape {
-                path: path.clone(),
-                name: name.to_owned(),
-                expected: tuple(wanted),
-                found: tuple(&header.shape),
-            });
-        }
+        check_shape(path, name, wanted, &header.shape)?;
         let stored = Stored::parse(&header.descr).ok_or_else(|| NpzError::Type {
             path: path.clone(),
             name: name.to_owned(),
@@ -322,6 +326,39 @@ impl NpzReader {
         }
         Ok(Array { shape: header.shape, values })
     }
+
+    /// An entry, positioned at its first value, and its header.
+    fn entry(&mut self, name: &str) -> Result<(&PathBuf, ZipFile<'_, BufReader<File>>, Header), NpzError> {
+        let Self { path, archive, names } = self;
+        let damaged = |message: String| NpzError::Damaged { path: path.clone(), name: name.to_owned(), message };
+        if !names.iter().any(|known| known == name) {
+            return Err(NpzError::Missing {
+                nearest: nearest(name, names.iter().map(String::as_str)),
+                available: if names.is_empty() { "no arrays".to_owned() } else { names.join(", ") },
+                path: path.clone(),
+                name: name.to_owned(),
+            });
+        }
+        let mut entry = archive.by_name(&format!("{name}.npy")).map_err(|error| damaged(error.to_string()))?;
+        let header = Header::read(&mut entry).map_err(damaged)?;
+        Ok((path, entry, header))
+    }
+}
+
+fn check_shape(path: &Path, name: &str, wanted: &[Extent], found: &[usize]) -> Result<(), NpzError> {
+    let fits = |(wanted, &found): (&Extent, &usize)| match wanted {
+        Extent::Any(_) => true,
+        Extent::Exactly(length) => *length == found,
+    };
+    if found.len() == wanted.len() && wanted.iter().zip(found).all(fits) {
+        return Ok(());
+    }
+    Err(NpzError::Shape {
+        path: path.to_owned(),
+        name: name.to_owned(),
+        expected: tuple(wanted),
+        found: tuple(found),
+    })
 }
 
 /// A shape as Python writes it.
@@ -419,6 +456,20 @@ mod tests {
         let read = reader.read::<f32>("obs/policy", &[Extent::Any("T"), Extent::Exactly(400)]).unwrap();
         assert_eq!(read, Array { shape: vec![100, 400], values: long });
         assert!(reader.read::<f64>("qpos", &[Extent::Any("n")]).unwrap().values[1].is_nan());
+    }
+
+    #[test]
+    fn integers_are_read_as_numbers() {
+        let short: Vec<u8> = [-2_i32, 50].iter().flat_map(|value| value.to_be_bytes()).collect();
+        let file = archive(&[
+            ("fps.npy", &npy("{'descr': '<i8', 'fortran_order': False, 'shape': (), }\n", &50_i64.to_le_bytes())),
+            ("short.npy", &npy("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }\n", &short)),
+        ]);
+        let mut reader = NpzReader::open(file.path()).unwrap();
+        assert_eq!(reader.shape("fps").unwrap(), []);
+        assert_eq!(reader.shape("short").unwrap(), [2]);
+        assert_eq!(reader.read::<f64>("fps", &[]).unwrap().values, [50.0]);
+        assert_eq!(reader.read::<f32>("short", &[Extent::Any("n")]).unwrap().values, [-2.0, 50.0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! give equal files.
 //!
 //! ```
-//! use manege::npz::{Extent, NpzReader, NpzWriter};
+//! use manege_tasks::npz::{Extent, NpzReader, NpzWriter};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;

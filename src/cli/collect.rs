@@ -1,0 +1,278 @@
+//! `manege collect`
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use manege::Environment;
+use manege::collector::{
+    Checksum, CollectError, Collector, Policy, RandomPolicy, ReplayRing, ShardDescription, ShardWriter, Statistics,
+    TransitionLayout, ZeroPolicy,
+};
+use serde_json::{Map, Value, json};
+
+use super::describe::table;
+use super::interrupt::Interrupt;
+use super::options::EnvironmentOptions;
+use super::{Failure, print, running, usage};
+
+/// Step rows under a policy and collect the transitions.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  manege collect go2_joystick_flat --envs 1024 --steps 200
+  manege collect go2_joystick_flat:flashsac --policy normal --out data --seed 3
+  manege collect go2_joystick_flat --set rewards.action_rate.weight=-0.01 --json")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    environment: EnvironmentOptions,
+
+    /// Number of rows
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    envs: u32,
+
+    /// Number of control steps
+    #[arg(long, value_name = "T", default_value_t = 200)]
+    steps: u64,
+
+    /// What acts: zeros, uniform (in [-1, 1]), normal (mean 0, deviation 1), or an ONNX file
+    #[arg(long, value_name = "POLICY", default_value = "zeros")]
+    policy: String,
+
+    /// Write the transitions into this folder, as shards that numpy loads
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Keep the transitions of this many control steps in memory, in a ring
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..))]
+    replay_capacity: Option<u32>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a run gave.
+struct Report {
+    checksum: Checksum,
+    elapsed: Duration,
+    /// Time outside the environment's steps: policy, replay, shards.
+    collecting: Duration,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let environment = arguments.environment.builder()?.rows(arguments.envs as usize).build().map_err(usage)?;
+    let layout = TransitionLayout::of(&environment);
+    let mut policy = policy(&arguments.policy, &environment)?;
+    let mut ring = arguments
+        .replay_capacity
+        .map(|steps| ReplayRing::new(layout.clone(), steps as usize))
+        .transpose()
+        .map_err(usage)?;
+    let description = ShardDescription::of(&environment, &arguments.policy);
+    let mut shards = arguments
+        .out
+        .as_ref()
+        .map(|folder| ShardWriter::create(folder, description, layout))
+        .transpose()
+        .map_err(usage)?;
+    let interrupt = Interrupt::listen().map_err(running)?;
+
+    let mut collector = Collector::new(environment).map_err(running)?;
+    let progress = progress_bar(arguments.steps, arguments.json);
+    let mut report = Report { checksum: Checksum::new(), elapsed: Duration::ZERO, collecting: Duration::ZERO };
+    let started = Instant::now();
+    let mut stepping = Duration::ZERO;
+    let mut failure = None;
+    for _ in 0..arguments.steps {
+        if interrupt.is_asked() {
+            break;
+        }
+        match step(&mut collector, &mut *policy, ring.as_mut(), shards.as_mut()) {
+            Ok(()) => {}
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
+        let environment = collector.environment();
+        stepping += environment.timings().total;
+        // Reading every buffer once more is the run's proof, not its work.
+        let hashing = Instant::now();
+        report.checksum.add_step(environment);
+        report.elapsed += hashing.elapsed();
+        progress.inc(1);
+    }
+    // What the checksum took does not count.
+    report.elapsed = started.elapsed().saturating_sub(report.elapsed);
+    report.collecting = report.elapsed.saturating_sub(stepping);
+    progress.finish_and_clear();
+
+    let written = shards.map(ShardWriter::finish).transpose().map_err(running)?;
+    if interrupt.is_asked() {
+        let steps = collector.statistics().steps();
+        eprintln!("interrupted after {steps} of {} control steps; what was collected is kept", arguments.steps);
+    }
+    if let Some(error) = failure {
+        let steps = collector.statistics().steps();
+        return Err(running(anyhow!(error).context(format!("after {steps} control steps, which are kept"))));
+    }
+    let json = to_json(&collector, &report, &arguments.policy);
+    if arguments.json {
+        return print(&serde_json::to_string(&json).map_err(running)?);
+    }
+    let mut text = summary(&json);
+    if let (Some(folder), Some(written)) = (&arguments.out, written) {
+        text.push_str(&format!("\nwritten: {} shards to {}", written.shards, folder.display()));
+    }
+    if let Some(ring) = ring {
+        text.push_str(&format!("\nreplay: {} transitions in memory", ring.transitions()));
+    }
+    print(&text)
+}
+
+/// One control step, and what happens with its transitions.
+fn step(
+    collector: &mut Collector,
+    policy: &mut dyn Policy,
+    ring: Option<&mut ReplayRing>,
+    shards: Option<&mut ShardWriter>,
+) -> Result<(), anyhow::Error> {
+    let transitions = collector.step(policy).map_err(|error: CollectError| anyhow!(error))?;
+    if let Some(ring) = ring {
+        ring.push(&transitions);
+    }
+    if let Some(shards) = shards {
+        shards.write(&transitions)?;
+    }
+    Ok(())
+}
+
+fn policy(name: &str, environment: &Environment) -> Result<Box<dyn Policy>, Failure> {
+    let (seed, width) = (environment.seed(), environment.action_width());
+    match name {
+        "zeros" => Ok(Box::new(ZeroPolicy)),
+        "uniform" => Ok(Box::new(RandomPolicy::uniform(seed, width))),
+        "normal" => Ok(Box::new(RandomPolicy::normal(seed, width))),
+        file if Path::new(file).extension().is_some_and(|extension| extension == "onnx") => onnx(file, environment),
+        other => Err(usage(anyhow!("unknown policy `{other}`; policies: zeros, uniform, normal, or a file FILE.onnx"))),
+    }
+}
+
+#[cfg(feature = "onnx")]
+fn onnx(file: &str, environment: &Environment) -> Result<Box<dyn Policy>, Failure> {
+    let width = environment.spec().groups.first().map_or(0, |group| group.width);
+    let policy = manege::collector::OnnxPolicy::load(file, environment.rows(), width, environment.action_width())
+        .map_err(usage)?;
+    Ok(Box::new(policy))
+}
+
+#[cfg(not(feature = "onnx"))]
+fn onnx(file: &str, _: &Environment) -> Result<Box<dyn Policy>, Failure> {
+    Err(usage(anyhow!("cannot run {file}: this program was built without ONNX; build it with `--features onnx`")))
+}
+
+/// A bar on stderr, if a person looks at it.
+fn progress_bar(steps: u64, json: bool) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} control steps, {per_sec}, {eta} left");
+    let (true, Ok(style)) = (std::io::stderr().is_terminal() && !json, style) else {
+        return ProgressBar::hidden();
+    };
+    ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
+}
+
+fn to_json(collector: &Collector, report: &Report, policy: &str) -> Value {
+    let (environment, statistics): (&Environment, &Statistics) = (collector.environment(), collector.statistics());
+    let per_step = |time: Duration| milliseconds_per_step(time, statistics.steps());
+    let seconds = report.elapsed.as_secs_f64();
+    let rate = if seconds > 0.0 { statistics.transitions() as f64 / seconds } else { 0.0 };
+    let dims: Map<_, _> =
+        environment.spec().groups.iter().map(|group| (group.name.clone(), group.width.into())).collect();
+    let rewards: Map<_, _> = statistics.reward_terms().map(|(name, mean)| (name.to_owned(), mean.into())).collect();
+    let terminations: Map<_, _> =
+        statistics.termination_terms().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    json!({
+        "task": environment.task(),
+        "preset": environment.preset(),
+        "backend": environment.engine(),
+        "envs": environment.rows(),
+        "steps": statistics.steps(),
+        "threads": environment.threads(),
+        "seed": environment.seed(),
+        "policy": policy,
+        "transitions": statistics.transitions(),
+        "elapsed_s": seconds,
+        "env_steps_per_s": rate,
+        "physics_ms": per_step(statistics.physics_time()),
+        "manager_ms": per_step(statistics.manager_time()),
+        "reset_ms": per_step(statistics.reset_time()),
+        "collector_ms": per_step(report.collecting),
+        "episodes": statistics.episodes(),
+        "terminated": statistics.terminated(),
+        "truncated": statistics.truncated(),
+        "mean_return": statistics.mean_return(),
+        "mean_length": statistics.mean_length(),
+        // Every episode that ends is followed by a reset of its row; the first reset, of all rows, is not counted.
+        "resets": statistics.episodes(),
+        "diverged_rows": statistics.diverged(),
+        "observation_dims": dims,
+        "action_dim": environment.action_width(),
+        "reward_terms": rewards,
+        "termination_terms": terminations,
+        "checksum": report.checksum.to_string(),
+    })
+}
+
+fn milliseconds_per_step(time: Duration, steps: u64) -> f64 {
+    if steps == 0 { 0.0 } else { time.as_secs_f64() * 1e3 / steps as f64 }
+}
+
+/// The report as a table for people.
+fn summary(json: &Value) -> String {
+    let number = |key: &str, digits: usize| match json[key].as_f64() {
+        Some(value) => format!("{value:.digits$}"),
+        None => "–".to_owned(),
+    };
+    let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
+    let mut rows = table(["", ""]);
+    rows.add_row(["task".to_owned(), format!("{}:{} on {}", text("task"), text("preset"), text("backend"))]);
+    rows.add_row(["rows × control steps".to_owned(), format!("{} × {}", json["envs"], json["steps"])]);
+    rows.add_row(["policy, seed, threads".to_owned(), format!("{}, {}, {}", text("policy"), json["seed"], json["threads"])]);
+    rows.add_row(["transitions".to_owned(), json["transitions"].to_string()]);
+    rows.add_row([
+        "env steps per second".to_owned(),
+        format!("{} (in {} s)", number("env_steps_per_s", 0), number("elapsed_s", 2)),
+    ]);
+    rows.add_row([
+        "ms per control step".to_owned(),
+        format!(
+            "physics {}, managers {}, resets {}, collector {}",
+            number("physics_ms", 2),
+            number("manager_ms", 2),
+            number("reset_ms", 2),
+            number("collector_ms", 2)
+        ),
+    ]);
+    rows.add_row([
+        "episodes".to_owned(),
+        format!("{} ({} terminated, {} truncated)", json["episodes"], json["terminated"], json["truncated"]),
+    ]);
+    rows.add_row([
+        "mean return, length".to_owned(),
+        format!("{}, {} control steps", number("mean_return", 4), number("mean_length", 1)),
+    ]);
+    rows.add_row(["diverged rows".to_owned(), json["diverged_rows"].to_string()]);
+    rows.add_row(["checksum".to_owned(), text("checksum")]);
+
+    let mut rewards = table(["reward term", "mean of value × weight"]);
+    for (name, value) in json["reward_terms"].as_object().into_iter().flatten() {
+        rewards.add_row([name.clone(), format!("{:.5}", value.as_f64().unwrap_or_default())]);
+    }
+    let mut terminations = table(["termination term", "count"]);
+    for (name, count) in json["termination_terms"].as_object().into_iter().flatten() {
+        terminations.add_row([name.clone(), count.to_string()]);
+    }
+    format!("{rows}\n\n{rewards}\n\n{terminations}")
+}

@@ -1,0 +1,141 @@
+//! An environment described: every term of every manager, with all parameters, as data.
+
+use manege_systems::backend::{ModelInfo, OptionValue};
+use manege_systems::config::ConfigError;
+use serde_json::{Map, Value, json};
+
+use crate::Environment;
+use crate::environment::TermColumns;
+
+/// Everything that defines an environment, in the order in which it is evaluated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description(Value);
+
+impl Description {
+    /// Describes an environment, with the configuration as it was after all changes.
+    ///
+    /// # Errors
+    /// A parameter has no textual form.
+    pub fn of(environment: &Environment) -> Result<Self, ConfigError> {
+        let config = json_table(environment.config().to_table()?);
+        let spec = environment.spec();
+        let actuators: Vec<_> = spec.joint_actuators.iter().map(|&actuator| json!(actuator)).collect();
+        Ok(Self(json!({
+            "task": environment.task(),
+            "preset": environment.preset(),
+            "physics": physics(environment, &config["physics"]),
+            "joints": spec.joints,
+            "actuators": spec.actuators,
+            "joint_to_actuator": actuators,
+            "observations": observations(environment, &config["observations"]),
+            "actions": with_columns(terms(&config["actions"]), &spec.actions),
+            "rewards": terms(&config["rewards"]),
+            "terminations": terms(&config["terminations"]),
+            "commands": with_columns(terms(&config["commands"]), &spec.commands),
+            "events": terms(&config["events"]),
+            "curriculum": terms(&config["curriculum"]),
+            "metrics": terms(&config["metrics"]),
+            "task_state": terms(&config["task"]),
+            "episode_length": config["episode_length"],
+        })))
+    }
+
+    /// The description as one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.0.clone()
+    }
+}
+
+/// TOML as JSON; the word `none` becomes null.
+fn json_table(table: toml::Table) -> Value {
+    Value::Object(table.into_iter().map(|(key, value)| (key, json_value(value))).collect())
+}
+
+fn json_value(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) if text == "none" => Value::Null,
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => shortest(number),
+        toml::Value::Boolean(flag) => flag.into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(values) => values.into_iter().map(json_value).collect(),
+        toml::Value::Table(table) => json_table(table),
+    }
+}
+
+/// A number as it was written: parameters of single precision are shown with the digits that they have.
+fn shortest(number: f64) -> Value {
+    let single = number as f32;
+    if f64::from(single) == number
+        && let Ok(short) = single.to_string().parse::<f64>()
+    {
+        return short.into();
+    }
+    number.into()
+}
+
+fn physics(environment: &Environment, config: &Value) -> Value {
+    let info: &ModelInfo = environment.model_info();
+    let mut options = Map::new();
+    options.insert("timestep".to_owned(), info.timestep.into());
+    options.insert("substeps".to_owned(), environment.substeps().into());
+    options.insert("control_period".to_owned(), environment.control_period().into());
+    options.insert("fresh".to_owned(), config["fresh"].clone());
+    for (name, value) in &info.options {
+        let value = match value {
+            OptionValue::Integer(number) => json!(number),
+            OptionValue::Number(number) => json!(number),
+            OptionValue::Numbers(numbers) => json!(numbers),
+            OptionValue::Text(text) => json!(text),
+        };
+        options.entry(name.clone()).or_insert(value);
+    }
+    options.into()
+}
+
+/// The enabled terms of a section as a list, each with its name and kind first.
+fn terms(section: &Value) -> Vec<Map<String, Value>> {
+    let Some(section) = section.as_object() else { return Vec::new() };
+    section
+        .iter()
+        .filter_map(|(name, term)| {
+            let mut term = term.as_object()?.clone();
+            if term.shift_remove("enabled") == Some(Value::Bool(false)) {
+                return None;
+            }
+            let mut named = Map::new();
+            named.insert("name".to_owned(), name.clone().into());
+            named.extend(term);
+            Some(named)
+        })
+        .collect()
+}
+
+fn with_columns(mut terms: Vec<Map<String, Value>>, columns: &[TermColumns]) -> Vec<Map<String, Value>> {
+    for (term, columns) in terms.iter_mut().zip(columns) {
+        term.insert("dim".to_owned(), columns.columns.len().into());
+        term.insert("columns".to_owned(), json!([columns.columns.start, columns.columns.end]));
+    }
+    terms
+}
+
+fn observations(environment: &Environment, config: &Value) -> Value {
+    let mut groups = Map::new();
+    for group in &environment.spec().groups {
+        let config = &config[&group.name];
+        let noisy = config["corruption"] == true && environment.corruption();
+        let mut terms = with_columns(terms(&config["terms"]), &group.terms);
+        for term in &mut terms {
+            if !noisy {
+                term.insert("noise".to_owned(), Value::Null);
+            }
+            let own = term.shift_remove("history_length").unwrap_or_default();
+            let history = Some(&config["history_length"]).filter(|length| !length.is_null()).cloned();
+            term.insert("history".to_owned(), history.unwrap_or(own));
+        }
+        groups.insert(group.name.clone(), json!(terms));
+    }
+    groups.into()
+}
