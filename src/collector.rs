@@ -167,9 +167,7 @@ impl Collector {
             replace_ended(&self.environment, &mut self.observations, Environment::observation);
         }
         let step = self.statistics.steps();
-        policy
-            .act(&self.observations[0], &mut self.actions)
-            .map_err(|source| CollectError::Policy { step, source })?;
+        policy.act(&self.observations[0], &mut self.actions).map_err(|source| CollectError::Policy { step, source })?;
         self.environment.step(&self.actions).map_err(|source| CollectError::Step { step, source })?;
         for (group, next) in self.next_observations.iter_mut().enumerate() {
             next.copy_from_slice(self.environment.observation(group));
@@ -207,11 +205,7 @@ impl Collector {
 }
 
 /// Overwrites the observations of the rows whose episode ended in the last step with those that `from` gives.
-fn replace_ended(
-    environment: &Environment,
-    observations: &mut [Vec<f32>],
-    from: fn(&Environment, usize) -> &[f32],
-) {
+fn replace_ended(environment: &Environment, observations: &mut [Vec<f32>], from: fn(&Environment, usize) -> &[f32]) {
     let flags = environment.terminated().iter().zip(environment.truncated());
     for (row, _) in flags.enumerate().filter(|(_, (terminated, truncated))| **terminated || **truncated) {
         for (group, values) in observations.iter_mut().enumerate() {

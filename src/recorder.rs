@@ -116,8 +116,10 @@ impl EpisodeRecorder {
             Some(rows) => rows.iter().copied().filter(|row| all.contains(row)).collect(),
         };
         let observations = vec![Vec::new(); self.groups.len()];
-        self.running =
-            rows.into_iter().map(|row| Running { row, observations: observations.clone(), ..Running::default() }).collect();
+        self.running = rows
+            .into_iter()
+            .map(|row| Running { row, observations: observations.clone(), ..Running::default() })
+            .collect();
     }
 
     fn find(&mut self, row: u32) -> Option<&mut Running> {
@@ -125,7 +127,12 @@ impl EpisodeRecorder {
         self.running.get_mut(place)
     }
 
-    fn write(folder: &Path, existing: Existing, groups: &[(String, usize)], running: &Running) -> Result<(), EpisodeError> {
+    fn write(
+        folder: &Path,
+        existing: Existing,
+        groups: &[(String, usize)],
+        running: &Running,
+    ) -> Result<(), EpisodeError> {
         let path = folder.join(format!("row{:05}_episode{:06}.npz", running.row, running.episode));
         let steps = running.rewards.len();
         let written = write_whole(&path, existing, |file| {

@@ -185,7 +185,8 @@ fn progress_bar(steps: u64, json: bool) -> ProgressBar {
 
 fn to_json(collector: &Collector, report: &Report, policy: &str) -> Value {
     let (environment, statistics): (&Environment, &Statistics) = (collector.environment(), collector.statistics());
-    let per_step = |time: Duration| milliseconds_per_step(time, statistics.steps());
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let collecting = report.collecting.as_secs_f64() * 1e3 / statistics.steps().max(1) as f64;
     let seconds = report.elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { statistics.transitions() as f64 / seconds } else { 0.0 };
     let dims: Map<_, _> =
@@ -205,10 +206,10 @@ fn to_json(collector: &Collector, report: &Report, policy: &str) -> Value {
         "transitions": statistics.transitions(),
         "elapsed_s": seconds,
         "env_steps_per_s": rate,
-        "physics_ms": per_step(statistics.physics_time()),
-        "manager_ms": per_step(statistics.manager_time()),
-        "reset_ms": per_step(statistics.reset_time()),
-        "collector_ms": per_step(report.collecting),
+        "physics_ms": milliseconds(statistics.physics_time()),
+        "manager_ms": milliseconds(statistics.manager_time()),
+        "reset_ms": milliseconds(statistics.reset_time()),
+        "collector_ms": collecting,
         "episodes": statistics.episodes(),
         "terminated": statistics.terminated(),
         "truncated": statistics.truncated(),
@@ -225,10 +226,6 @@ fn to_json(collector: &Collector, report: &Report, policy: &str) -> Value {
     })
 }
 
-fn milliseconds_per_step(time: Duration, steps: u64) -> f64 {
-    if steps == 0 { 0.0 } else { time.as_secs_f64() * 1e3 / steps as f64 }
-}
-
 /// The report as a table for people.
 fn summary(json: &Value) -> String {
     let number = |key: &str, digits: usize| match json[key].as_f64() {
@@ -236,10 +233,13 @@ fn summary(json: &Value) -> String {
         None => "–".to_owned(),
     };
     let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
-    let mut rows = table(["", ""]);
+    let mut rows = table(["collected", ""]);
     rows.add_row(["task".to_owned(), format!("{}:{} on {}", text("task"), text("preset"), text("backend"))]);
     rows.add_row(["rows × control steps".to_owned(), format!("{} × {}", json["envs"], json["steps"])]);
-    rows.add_row(["policy, seed, threads".to_owned(), format!("{}, {}, {}", text("policy"), json["seed"], json["threads"])]);
+    rows.add_row([
+        "policy, seed, threads".to_owned(),
+        format!("{}, {}, {}", text("policy"), json["seed"], json["threads"]),
+    ]);
     rows.add_row(["transitions".to_owned(), json["transitions"].to_string()]);
     rows.add_row([
         "env steps per second".to_owned(),
@@ -274,5 +274,5 @@ fn summary(json: &Value) -> String {
     for (name, count) in json["termination_terms"].as_object().into_iter().flatten() {
         terminations.add_row([name.clone(), count.to_string()]);
     }
-    format!("{rows}\n\n{rewards}\n\n{terminations}")
+    format!("{rows}\n\n{rewards}\n\n{terminations}\n")
 }

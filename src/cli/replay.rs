@@ -15,11 +15,13 @@ use super::{Failure, print, running, usage};
 
 /// Drive rows with given actions and write everything that was computed.
 #[derive(Args)]
-#[command(after_help = "The actions file holds `actions` (T, N, A). The initial file may hold `qpos` (N, nq), `qvel` (N, nv),
+#[command(
+    after_help = "The actions file holds `actions` (T, N, A). The initial file may hold `qpos` (N, nq), `qvel` (N, nv),
 commands by name, as `twist` (N, 3), and per-row task state by name, as `gait_phase` (N, k).
 
 Example:
-  manege replay go2_joystick_flat --actions actions.npz --initial start.npz --dump out.npz --no-randomization")]
+  manege replay go2_joystick_flat --actions actions.npz --initial start.npz --dump out.npz --no-randomization"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     environment: EnvironmentOptions,

@@ -400,11 +400,7 @@ mod tests {
     use super::*;
 
     fn layout() -> TransitionLayout {
-        TransitionLayout {
-            rows: 2,
-            groups: vec![("policy".to_owned(), 3), ("critic".to_owned(), 1)],
-            action_width: 2,
-        }
+        TransitionLayout { rows: 2, groups: vec![("policy".to_owned(), 3), ("critic".to_owned(), 1)], action_width: 2 }
     }
 
     /// Pushes a step whose values tell the step, the row and the quantity.

@@ -108,8 +108,11 @@ impl Snapshot {
     /// The file cannot be read, is no snapshot, or is damaged.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, SnapshotError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path)
-            .map_err(|source| SnapshotError::File { action: "read", path: path.to_owned(), source })?;
+        let bytes = std::fs::read(path).map_err(|source| SnapshotError::File {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
         parse(&bytes).map_err(|message| SnapshotError::Format { path: path.to_owned(), message })
     }
 }
@@ -189,7 +192,9 @@ impl Built {
             ("observation noise", &self.corruption, &environment.corruption),
             ("randomization", &self.randomization, &environment.randomization),
         ];
-        if let Some((what, ours, theirs)) = facts.iter().find(|(_, ours, theirs)| ours.to_string() != theirs.to_string()) {
+        if let Some((what, ours, theirs)) =
+            facts.iter().find(|(_, ours, theirs)| ours.to_string() != theirs.to_string())
+        {
             return Err(mismatch(what, *ours, *theirs));
         }
         if self.config == environment.config {

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use bevy_ecs::prelude::*;
-use manege_components::{Action, AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, StreamId, Streams, Termination};
+use manege_components::{
+    Action, AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, StreamId, Streams, Termination,
+};
 
 use crate::log::StepLog;
 use crate::managers::reward::RewardManager;

@@ -28,7 +28,9 @@ use crate::row_view::Workers;
 use crate::schedule::{ResetSchedule, StepSchedule, reset_schedule, step_schedule};
 use crate::snapshot::{self, SnapshotParts};
 use crate::staging::Staging;
-use crate::step::{AutoReset, Controls, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, StepStatus, Timing};
+use crate::step::{
+    AutoReset, Controls, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, StepStatus, Timing,
+};
 use crate::timing::StepTimings;
 
 /// What an application chooses about an environment, apart from its configuration.

@@ -143,12 +143,11 @@ pub fn step_schedule() -> Schedule {
 pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
     match set {
         StepSystems::Check => schedule.add_systems(action::check_actions.in_set(set)),
-        StepSystems::Action => schedule
-            .add_systems(
-                (timing::begin_step, reset::begin_step, curriculum::update_every_step, action::process_actions)
-                    .chain()
-                    .in_set(set),
-            ),
+        StepSystems::Action => schedule.add_systems(
+            (timing::begin_step, reset::begin_step, curriculum::update_every_step, action::process_actions)
+                .chain()
+                .in_set(set),
+        ),
         StepSystems::Physics => schedule.add_systems(dispatch_physics.in_set(set)),
         StepSystems::State => schedule.add_systems(read_state.in_set(set)),
         StepSystems::Termination => {
@@ -162,7 +161,7 @@ pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
         StepSystems::Reset => schedule.add_systems(reset::run_resets.in_set(set)),
         StepSystems::Recorder => {
             schedule.add_systems((recorder::record_post_step, timing::end_step).chain().in_set(set))
-        },
+        }
         StepSystems::Task => schedule,
     };
 }

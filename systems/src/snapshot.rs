@@ -11,8 +11,8 @@ mod values;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 
-pub use values::{Reader, Value, Writer};
 pub(crate) use parts::register;
+pub use values::{Reader, Value, Writer};
 
 use crate::backend::BackendError;
 use crate::step::RowEntities;
@@ -105,11 +105,7 @@ impl SnapshotParts {
 
     /// Makes a resource part of the state.
     pub fn resource<R: Resource<Mutability = Mutable> + Saved>(&mut self, name: &'static str) -> &mut Self {
-        self.part(
-            name,
-            |world, to| world.resource::<R>().save(to),
-            |world, from| world.resource_mut::<R>().load(from),
-        )
+        self.part(name, |world, to| world.resource::<R>().save(to), |world, from| world.resource_mut::<R>().load(from))
     }
 
     fn part(&mut self, name: &'static str, save: Save, load: Load) -> &mut Self {

@@ -113,12 +113,14 @@ pub fn find_among(tasks: &[Task], name: &str) -> Result<(Task, Preset), TaskErro
     })?;
     let preset = match preset_name {
         None => task.presets[0],
-        Some(name) => *task.presets.iter().find(|preset| preset.name == name).ok_or_else(|| TaskError::UnknownPreset {
-            task: task.name,
-            name: name.to_owned(),
-            nearest: nearest(name, task.presets.iter().map(|preset| preset.name)),
-            available: task.presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "),
-        })?,
+        Some(name) => {
+            *task.presets.iter().find(|preset| preset.name == name).ok_or_else(|| TaskError::UnknownPreset {
+                task: task.name,
+                name: name.to_owned(),
+                nearest: nearest(name, task.presets.iter().map(|preset| preset.name)),
+                available: task.presets.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", "),
+            })?
+        }
     };
     Ok((task, preset))
 }

@@ -78,9 +78,8 @@ impl OnnxPolicy {
             .map_err(failed)?;
 
         let outputs = model.output_outlets().map_err(failed)?;
-        let named = |outlet: &OutletId| {
-            model.outlet_label(*outlet) == Some(OUTPUT) || model.node(outlet.node).name == OUTPUT
-        };
+        let named =
+            |outlet: &OutletId| model.outlet_label(*outlet) == Some(OUTPUT) || model.node(outlet.node).name == OUTPUT;
         let output = outputs.iter().position(named).unwrap_or(0);
         let model = model.into_optimized().map_err(failed)?;
         let fact = model.output_fact(output).map_err(failed)?;

@@ -57,12 +57,7 @@ unsafe extern "C-unwind" {
 
     pub fn mjb_output(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
     pub fn mjb_expand(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *mut c_void;
-    pub fn mjb_expanded(
-        b: *mut mjBatch,
-        name: *const c_char,
-        size: *mut c_int,
-        elemsize: *mut c_int,
-    ) -> *const c_void;
+    pub fn mjb_expanded(b: *mut mjBatch, name: *const c_char, size: *mut c_int, elemsize: *mut c_int) -> *const c_void;
     pub fn mjb_setConst(b: *mut mjBatch, ids: *const c_int, nid: c_int) -> c_int;
 }
 

@@ -65,26 +65,24 @@ pub struct Progress<'a> {
     resetting: Option<(&'a [Entity], &'a Episodes<'a, 'a>)>,
 }
 
-type Episodes<'w, 's> = Query<
-    'w,
-    's,
-    (RowColumns, &'static Termination, &'static Reward, Has<AwaitingReset>),
-    With<ResetRequested>,
->;
+type Episodes<'w, 's> =
+    Query<'w, 's, (RowColumns, &'static Termination, &'static Reward, Has<AwaitingReset>), With<ResetRequested>>;
 
 impl Progress<'_> {
     /// The episodes of the rows being reset, in ascending order of rows. None at the beginning of a control step.
     pub fn episodes(&self) -> impl Iterator<Item = Episode<'_>> {
         self.resetting.into_iter().flat_map(|(entities, query)| {
-            entities.iter().filter_map(|&entity| query.get(entity).ok()).map(|(columns, termination, reward, awaiting)| {
-                let view = columns.view();
-                Episode {
-                    view,
-                    ended: has_ended(view.clock(), termination, awaiting),
-                    termination: *termination,
-                    reward_sums: &reward.episode_sums,
-                }
-            })
+            entities.iter().filter_map(|&entity| query.get(entity).ok()).map(
+                |(columns, termination, reward, awaiting)| {
+                    let view = columns.view();
+                    Episode {
+                        view,
+                        ended: has_ended(view.clock(), termination, awaiting),
+                        termination: *termination,
+                        reward_sums: &reward.episode_sums,
+                    }
+                },
+            )
         })
     }
 }
@@ -149,8 +147,7 @@ impl CurriculumManager {
             });
             let log = log.register(keys);
             let values = vec![0.0; term.keys().len()];
-            let mut slot =
-                Slot { name: name.clone(), term, every_step: entry.options.every_step, values, log };
+            let mut slot = Slot { name: name.clone(), term, every_step: entry.options.every_step, values, log };
             slot.term.start(&mut slot.values, rewards);
             slot.check(rewards).map_err(|error| BuildError::Start(error.to_string()))?;
             slots.push(slot);
@@ -186,12 +183,11 @@ impl Slot {
     /// Everything that a term may have changed has to be a number.
     fn check(&self, rewards: &RewardManager) -> Result<(), StepError> {
         let values = self.term.keys().iter().zip(&self.values).map(|(key, value)| (*key, *value));
-        let weights = rewards.names().iter().zip(&rewards.weights).map(|(name, weight)| (name.as_str(), f64::from(*weight)));
+        let weights =
+            rewards.names().iter().zip(&rewards.weights).map(|(name, weight)| (name.as_str(), f64::from(*weight)));
         match values.chain(weights).find(|(_, value)| !value.is_finite()) {
             None => Ok(()),
-            Some((what, value)) => {
-                Err(StepError::Curriculum { term: self.name.clone(), what: what.to_owned(), value })
-            }
+            Some((what, value)) => Err(StepError::Curriculum { term: self.name.clone(), what: what.to_owned(), value }),
         }
     }
 }

@@ -251,7 +251,11 @@ impl MetricsManager {
     }
 
     /// Names the first term that is not finite for some row, with the rows.
-    fn blame<'a>(&self, rows: impl Iterator<Item = (RowView<'a>, &'a Metrics)> + Clone, substeps: u32) -> Option<StepError> {
+    fn blame<'a>(
+        &self,
+        rows: impl Iterator<Item = (RowView<'a>, &'a Metrics)> + Clone,
+        substeps: u32,
+    ) -> Option<StepError> {
         self.slots.iter().enumerate().find_map(|(i, slot)| {
             let bad = rows.clone().filter(|(view, metrics)| {
                 let mut again = (*metrics).clone();

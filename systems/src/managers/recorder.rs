@@ -207,11 +207,9 @@ pub(crate) fn record_pre_reset(
         return;
     }
     let query = tagged.query(world);
-    let over =
-        |entity| query.get(entity).is_ok_and(|(clock, flags, awaiting)| has_ended(*clock, flags, awaiting));
+    let over = |entity| query.get(entity).is_ok_and(|(clock, flags, awaiting)| has_ended(*clock, flags, awaiting));
     let ResettingRows { rows, entities } = world.resource();
-    let ended: Vec<u32> =
-        rows.iter().zip(entities).filter(|(_, entity)| over(**entity)).map(|(&row, _)| row).collect();
+    let ended: Vec<u32> = rows.iter().zip(entities).filter(|(_, entity)| over(**entity)).map(|(&row, _)| row).collect();
     if !ended.is_empty() {
         each(world, |term, view| term.pre_reset(view, &ended));
     }

@@ -72,14 +72,13 @@ impl RewardManager {
         context: &mut BuildContext<'_>,
         step_factor: f64,
     ) -> Result<Self, BuildError> {
-        let mut manager =
-            Self {
-                names: Vec::new(),
-                terms: Vec::new(),
-                weights: Vec::new(),
-                configured: Vec::new(),
-                step_factor: step_factor as f32,
-            };
+        let mut manager = Self {
+            names: Vec::new(),
+            terms: Vec::new(),
+            weights: Vec::new(),
+            configured: Vec::new(),
+            step_factor: step_factor as f32,
+        };
         for (name, entry) in entries.iter().filter(|(_, entry)| entry.options.enabled) {
             context.enter("rewards", name);
             let term = entry.term.build(context).map_err(|error| error.in_term("reward", name))?;

@@ -214,7 +214,8 @@ fn the_window_of_penalty_scaling_follows_the_number_of_rows() {
 #[test]
 fn rows_that_end_in_the_step_before_count_as_ended() {
     for auto_reset in [AutoReset::NextStep, AutoReset::Disabled] {
-        let mut env = Env::started(&penalties(PenaltyScaling::default()), RuntimeOptions { auto_reset, ..options(ROWS) });
+        let mut env =
+            Env::started(&penalties(PenaltyScaling::default()), RuntimeOptions { auto_reset, ..options(ROWS) });
         env.step();
         env.step_ending(&[3]);
         match auto_reset {
@@ -296,6 +297,9 @@ fn a_weight_that_is_not_finite_is_an_error_that_names_the_term() {
     let mut env = Env::started(&with("breaks", Entry::new(CurriculumOptions::every_step(), term)), options(1));
     env.step();
     let error = env.try_step(&[0.0; 2]).unwrap_err();
-    assert!(matches!(&error, StepError::Curriculum { term, what, .. } if term == "breaks" && what == "height"), "{error}");
+    assert!(
+        matches!(&error, StepError::Curriculum { term, what, .. } if term == "breaks" && what == "height"),
+        "{error}"
+    );
     assert!(error.to_string().contains("`breaks` made height inf"), "{error}");
 }

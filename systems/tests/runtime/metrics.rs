@@ -75,8 +75,7 @@ fn the_greatest_sample_may_be_negative_and_come_first() {
 
 #[test]
 fn rows_that_sit_a_step_out_are_not_sampled() {
-    let mut env =
-        Env::started(&all_reductions(), RuntimeOptions { auto_reset: AutoReset::NextStep, ..options(2) });
+    let mut env = Env::started(&all_reductions(), RuntimeOptions { auto_reset: AutoReset::NextStep, ..options(2) });
     env.step();
     env.step_ending(&[1]);
     assert_eq!(report(&env), [None; 4]);
@@ -169,7 +168,8 @@ fn only_terms_of_positions_and_velocities_can_be_sampled_within_the_control_step
 #[test]
 fn a_sample_that_is_not_finite_names_the_term_and_the_rows() {
     let bad = made(|_| Ok(metric(|row| if row.row().0 == 2 { f32::NAN } else { 1.0 })));
-    let config = with_metrics([("good", reduced(Reduce::Sum)), ("bad", Entry::new(MetricOptions::reduce(Reduce::Max), bad))]);
+    let config =
+        with_metrics([("good", reduced(Reduce::Sum)), ("bad", Entry::new(MetricOptions::reduce(Reduce::Max), bad))]);
     let mut env = Env::started(&config, options(ROWS));
     let error = env.try_step(&[0.0; 2 * ROWS]).unwrap_err();
     let StepError::NotFinite { manager: "metric", term, count: 1, first } = &error else { panic!("{error:?}") };
@@ -198,7 +198,9 @@ fn metrics_are_configured_by_key() {
     let mut config = EnvironmentConfig::new(PhysicsConfig::new(0.005, 0.02), 1.0);
     config.metrics = ["mean", "last", "max"].map(|name| (name.to_owned(), constant())).into();
     let changes = "mean = { reduce = \"sum\", value = 2 }\nlast.enabled = false\nmax.per_substep = true";
-    config.apply(&toml::Table::from_iter([("metrics".to_owned(), changes.parse::<toml::Table>().unwrap().into())])).unwrap();
+    config
+        .apply(&toml::Table::from_iter([("metrics".to_owned(), changes.parse::<toml::Table>().unwrap().into())]))
+        .unwrap();
     assert!(config.metrics["max"].options.per_substep);
     config.metrics["max"].options.per_substep = false;
     let mut env = Env::started(&config, options(1));

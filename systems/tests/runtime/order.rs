@@ -27,7 +27,9 @@ fn noted(rows: usize) -> Env {
         note(step, &[Recorder, Observation, Command, Event, Metrics, Reward]);
         note(step, &[Check, Action, Physics, State, Task, Termination]);
         // The reset pass needs the whole world, so nothing can be beside it.
-        step.add_systems((|mut ran: ResMut<Ran>| ran.0.push("before Reset".to_owned())).before(Reset).after(Observation));
+        step.add_systems(
+            (|mut ran: ResMut<Ran>| ran.0.push("before Reset".to_owned())).before(Reset).after(Observation),
+        );
         step.add_systems((|mut ran: ResMut<Ran>| ran.0.push("after Reset".to_owned())).after(Reset).before(Recorder));
         use ResetSystems as R;
         note(reset, &[R::Begin, R::Finish, R::Curriculum, R::Observation, R::Event]);
@@ -37,8 +39,18 @@ fn noted(rows: usize) -> Env {
 }
 
 const BEFORE: [&str; 12] = [
-    "Check", "Action", "Physics", "State", "Task", "Termination", "Reward", "Metrics", "Event", "Command",
-    "Observation", "before Reset",
+    "Check",
+    "Action",
+    "Physics",
+    "State",
+    "Task",
+    "Termination",
+    "Reward",
+    "Metrics",
+    "Event",
+    "Command",
+    "Observation",
+    "before Reset",
 ];
 const RESET: [&str; 9] =
     ["Begin", "Curriculum", "Event", "Command", "Commit", "Managers", "Task", "Observation", "Finish"];
@@ -88,10 +100,12 @@ fn a_host_system_without_an_order_does_not_build() {
     assert!(matches!(error, BuildError::Schedule(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("double") && text.contains("compute_rewards"), "{text}");
-    assert!(build(|_, step, _| {
-        step.add_systems(double.after(StepSystems::Reward).before(StepSystems::Metrics));
-    })
-    .is_ok());
+    assert!(
+        build(|_, step, _| {
+            step.add_systems(double.after(StepSystems::Reward).before(StepSystems::Metrics));
+        })
+        .is_ok()
+    );
     let Err(error) = build(|_, _, reset| {
         reset.add_systems(double.before(ResetSystems::Observation));
     }) else {

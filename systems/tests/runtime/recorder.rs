@@ -108,10 +108,7 @@ fn the_end_of_an_episode_is_seen_once_in_every_mode() {
     env.step_ending(&[1]);
     take(&notes);
     env.step();
-    assert_eq!(
-        take(&notes),
-        ["before [1] at [2]", "curriculum", "after [1] at [0]", "step [0, 1, 2] at [3, 0, 3]"]
-    );
+    assert_eq!(take(&notes), ["before [1] at [2]", "curriculum", "after [1] at [0]", "step [0, 1, 2] at [3, 0, 3]"]);
     let (mut env, notes) = witnessed(AutoReset::Disabled);
     env.step();
     env.step_ending(&[1]);

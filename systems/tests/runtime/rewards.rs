@@ -24,7 +24,8 @@ fn counting(calls: &Arc<AtomicUsize>) -> Made<dyn RewardTerm> {
 
 fn with_rewards<const K: usize>(rewards: [(&str, f32, Made<dyn RewardTerm>); K]) -> EnvironmentConfig {
     let mut config = config_without_accidents();
-    let entries = rewards.map(|(name, weight, term)| (name.to_owned(), Entry::new(RewardOptions::weight(weight), term)));
+    let entries =
+        rewards.map(|(name, weight, term)| (name.to_owned(), Entry::new(RewardOptions::weight(weight), term)));
     config.rewards = entries.into();
     config
 }
@@ -85,13 +86,14 @@ fn a_term_that_is_not_finite_ends_in_an_error_that_names_it_and_the_rows() {
     // Report: legged_lab 15.
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let good = reward_of(nothing, |_, ()| 1.0);
-        let sick = reward_of(nothing, move |row, ()| {
-            if row.clock().step == 2 && row.row().0 % 2 == 1 { bad } else { 1.0 }
-        });
+        let sick =
+            reward_of(nothing, move |row, ()| if row.clock().step == 2 && row.row().0 % 2 == 1 { bad } else { 1.0 });
         let mut env = Env::started(&with_rewards([("good", 1.0, good), ("sick", 3.0, sick)]), options(ROWS));
         env.step();
         let error = env.try_step(&[0.0; 2 * ROWS]).unwrap_err();
-        let StepError::NotFinite { manager: "reward", ref term, count: 2, ref first } = error else { panic!("{error}") };
+        let StepError::NotFinite { manager: "reward", ref term, count: 2, ref first } = error else {
+            panic!("{error}")
+        };
         assert_eq!((term.as_str(), &first[..]), ("sick", &[Row(1), Row(3)][..]));
         let text = error.to_string();
         assert!(text.contains("reward term `sick`") && text.contains("2 rows"), "{text}");

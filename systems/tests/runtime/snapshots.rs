@@ -21,8 +21,7 @@ const ROWS: usize = 6;
 fn busy() -> EnvironmentConfig {
     let mut config = config();
     let height = made(|context| state_metric(context, |state| state.qpos[2] as f32));
-    config.metrics =
-        [("height".into(), Entry::new(MetricOptions::reduce(Reduce::Mean).per_substep(), height))].into();
+    config.metrics = [("height".into(), Entry::new(MetricOptions::reduce(Reduce::Mean).per_substep(), height))].into();
     let mode = EventMode::Reset { min_steps_between: 12 };
     config.events.insert("rare".into(), Entry::new(EventOptions { enabled: true, mode }, Push { limit: 0.3 }));
     let stages = (1..40).map(|k| WeightStage { step: 5 * k, weight: k as f32 });
@@ -30,7 +29,8 @@ fn busy() -> EnvironmentConfig {
     let stages = (1..40).map(|k| RangeStage { step: 7 * k, range: [0.0, k as f64] });
     let range = "commands.twist.lin_vel_x".to_owned();
     let speed = RangeSchedule { range, stages: stages.collect() };
-    let scaling = PenaltyScaling { window: 8192.0, short: 10.0, long: 12.0, shrink: 0.9, grow: 1.1, ..Default::default() };
+    let scaling =
+        PenaltyScaling { window: 8192.0, short: 10.0, long: 12.0, shrink: 0.9, grow: 1.1, ..Default::default() };
     config.curriculum = [
         ("alive".into(), Entry::new(CurriculumOptions::every_step(), alive)),
         ("speed".into(), Entry::new(CurriculumOptions::at_resets(), speed)),

@@ -252,11 +252,8 @@ fn group(corruption: bool) -> GroupConfig {
 pub fn config() -> EnvironmentConfig {
     let mut config = EnvironmentConfig::new(PhysicsConfig::new(0.005, 0.02), 0.5);
     config.keyframe = "home".to_owned();
-    config.actions = [(
-        "joints".into(),
-        Entry::new(ActionOptions::default(), JointPositionAction::around_default_pose(0.5)),
-    )]
-    .into();
+    config.actions =
+        [("joints".into(), Entry::new(ActionOptions::default(), JointPositionAction::around_default_pose(0.5)))].into();
     config.commands = [(
         "twist".into(),
         Entry::new(

@@ -86,20 +86,26 @@ pub fn measure(motion: &Motion, robot: &mut Kinematics, frames: Option<usize>) -
     let frames = sample(motion.frames, frames.unwrap_or(motion.frames));
     // Error, body and index in the sample of the greatest error of each kind.
     let mut worst = [(0.0, 0, 0); 4];
-    robot.evaluate(&motion.origin, frames.len(), |at, qpos, qvel| place(motion, frames[at], qpos, qvel), |at, bodies| {
-        for (body, expected) in bodies.as_chunks::<STATE>().0.iter().enumerate() {
-            let errors = errors(&motion.body(frames[at], body), expected);
-            for (worst, error) in worst.iter_mut().zip(errors) {
-                if error > worst.0 {
-                    *worst = (error, body, at);
+    robot
+        .evaluate(
+            &motion.origin,
+            frames.len(),
+            |at, qpos, qvel| place(motion, frames[at], qpos, qvel),
+            |at, bodies| {
+                for (body, expected) in bodies.as_chunks::<STATE>().0.iter().enumerate() {
+                    let errors = errors(&motion.body(frames[at], body), expected);
+                    for (worst, error) in worst.iter_mut().zip(errors) {
+                        if error > worst.0 {
+                            *worst = (error, body, at);
+                        }
+                    }
                 }
-            }
-        }
-    })
-    .map_err(|error| match error {
-        MotionError::Pose { origin, frame, reason } => MotionError::Pose { origin, frame: frames[frame], reason },
-        error => error,
-    })?;
+            },
+        )
+        .map_err(|error| match error {
+            MotionError::Pose { origin, frame, reason } => MotionError::Pose { origin, frame: frames[frame], reason },
+            error => error,
+        })?;
     let [position, orientation, linear_velocity, angular_velocity] =
         worst.map(|(error, body, at)| Worst { error, body: robot.bodies()[body].clone(), frame: frames[at] });
     Ok(Fit {

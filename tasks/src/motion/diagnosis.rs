@@ -119,10 +119,8 @@ fn worst_errors(
     convention: Convention,
 ) -> Result<[f64; 2], MotionError> {
     let identity = |count: usize| (0..count).collect::<Vec<_>>();
-    let bodies =
-        if convention.breadth_first_bodies { robot.breadth_first_bodies() } else { identity(motion.bodies) };
-    let joints =
-        if convention.breadth_first_joints { robot.breadth_first_joints() } else { identity(motion.joints) };
+    let bodies = if convention.breadth_first_bodies { robot.breadth_first_bodies() } else { identity(motion.bodies) };
+    let joints = if convention.breadth_first_joints { robot.breadth_first_joints() } else { identity(motion.joints) };
     let state = |frame: usize, index: usize| {
         let mut state = motion.body(frame, index);
         if convention.scalar_last {

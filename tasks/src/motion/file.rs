@@ -60,7 +60,8 @@ impl Motion {
             return Err(other("joints", shape[1], joints));
         }
         check_length(&origin, frames)?;
-        let shape = file.checked_shape("body_pos_w", &[Extent::Exactly(frames), Extent::Any("bodies"), Extent::Exactly(3)])?;
+        let shape =
+            file.checked_shape("body_pos_w", &[Extent::Exactly(frames), Extent::Any("bodies"), Extent::Exactly(3)])?;
         let with_world = shape[1] == bodies + 1;
         if shape[1] != bodies && !with_world {
             return Err(other("bodies", shape[1], bodies));

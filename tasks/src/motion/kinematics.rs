@@ -128,8 +128,7 @@ impl Kinematics {
 
     /// The joints in the order of the breadth-first bodies that they move.
     pub(super) fn breadth_first_joints(&self) -> Vec<usize> {
-        let joints_of =
-            |body: usize| (0..self.joints.len()).filter(move |&joint| self.joint_bodies[joint] == body);
+        let joints_of = |body: usize| (0..self.joints.len()).filter(move |&joint| self.joint_bodies[joint] == body);
         self.breadth_first_bodies().into_iter().flat_map(joints_of).collect()
     }
 

@@ -58,10 +58,11 @@ pub fn synthesize_g1(robot: &mut Kinematics) -> Result<Motion, MotionError> {
         for (index, offset) in upper_body.iter().zip(figure.upper_body) {
             joints[*index] = stand[7 + index] + offset;
         }
-        let feet = [(figure.left, stance), (figure.right, stance * DVec3::new(1.0, -1.0, 1.0))].map(|(foot, stance)| {
-            let turn = DQuat::from_rotation_z(foot.heading);
-            (turn * stance + DVec3::Z * (SOLE + foot.lift), turn)
-        });
+        let feet =
+            [(figure.left, stance), (figure.right, stance * DVec3::new(1.0, -1.0, 1.0))].map(|(foot, stance)| {
+                let turn = DQuat::from_rotation_z(foot.heading);
+                (turn * stance + DVec3::Z * (SOLE + foot.lift), turn)
+            });
         legs.solve(robot, frame, (position, orientation), feet, &mut joints)?;
         let snapped: Vec<_> = joints.iter().map(|value| snapped(*value, GRID)).collect();
         trajectory.push(position, orientation, &snapped)?;

@@ -297,7 +297,8 @@ mod tests {
             assert!((velocities.root_angular[frame] - PI * axis).length() < 1e-12, "frame {frame}");
             assert!((velocities.joints[2 * frame] - 2.0).abs() < 1e-12);
             // A central difference of a parabola is exact; a one-sided one is that of the interval's middle.
-            let time = frame as f64 / 30.0 + [0.0, 1.0 / 60.0, -1.0 / 60.0][usize::from(frame == 0) + 2 * usize::from(frame == 60)];
+            let time = frame as f64 / 30.0
+                + [0.0, 1.0 / 60.0, -1.0 / 60.0][usize::from(frame == 0) + 2 * usize::from(frame == 60)];
             assert!((velocities.joints[2 * frame + 1] - 2.0 * time).abs() < 1e-12, "frame {frame}");
         }
     }

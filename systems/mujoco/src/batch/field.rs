@@ -226,8 +226,7 @@ impl Batch {
         let name = CString::new(name).ok()?;
         let mut width = 0;
         // SAFETY: the batch is valid, the name NUL-terminated, and no call is under way; nothing is changed.
-        let values =
-            unsafe { ffi::mjb_expanded(self.raw.as_ptr(), name.as_ptr(), &mut width, std::ptr::null_mut()) };
+        let values = unsafe { ffi::mjb_expanded(self.raw.as_ptr(), name.as_ptr(), &mut width, std::ptr::null_mut()) };
         (!values.is_null()).then(|| Expanded {
             kind,
             values: values.cast_mut(),

@@ -91,7 +91,8 @@ impl Batch {
 
     /// The model's own values for a field: what a batch begins with.
     fn model_values(&self, name: &str) -> Result<Vec<f64>, BatchError> {
-        let mut fresh = Batch::new(&self.model, &BatchOptions { persistent: self.persistent, ..BatchOptions::default() })?;
+        let mut fresh =
+            Batch::new(&self.model, &BatchOptions { persistent: self.persistent, ..BatchOptions::default() })?;
         fresh.expand_any(name)?;
         let mut values = Vec::new();
         if let Some(field) = fresh.expanded(name) {

@@ -89,8 +89,8 @@ impl CurriculumTerm for Scaling {
 
     fn update(&self, values: &mut [f64], progress: &Progress<'_>, rewards: &mut RewardManager) {
         let ended = progress.episodes().filter(|episode| episode.ended);
-        let (count, steps) =
-            ended.fold((0u32, 0u64), |(count, steps), episode| (count + 1, steps + u64::from(episode.view.clock().step)));
+        let (count, steps) = ended
+            .fold((0u32, 0u64), |(count, steps), episode| (count + 1, steps + u64::from(episode.view.clock().step)));
         if count == 0 {
             return;
         }

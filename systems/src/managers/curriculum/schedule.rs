@@ -146,8 +146,6 @@ fn check(stages: impl Iterator<Item = (u64, bool)>) -> Result<(), BuildError> {
     }
     match last {
         Some(_) => Ok(()),
-        None => {
-            Err(ConfigError::Impossible { path: "stages".to_owned(), message: "there are none".to_owned() }.into())
-        }
+        None => Err(ConfigError::Impossible { path: "stages".to_owned(), message: "there are none".to_owned() }.into()),
     }
 }

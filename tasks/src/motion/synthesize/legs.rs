@@ -41,9 +41,10 @@ impl Legs {
             let names = ["hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"];
             for (joint, part) in joints[leg].iter_mut().zip(names) {
                 let name = format!("{side}_{part}_joint");
-                *joint = robot.joints().iter().position(|joint| joint.name == name).ok_or_else(|| {
-                    MotionError::Robot(format!("the G1 has a joint `{name}`, but the model has not"))
-                })?;
+                *joint =
+                    robot.joints().iter().position(|joint| joint.name == name).ok_or_else(|| {
+                        MotionError::Robot(format!("the G1 has a joint `{name}`, but the model has not"))
+                    })?;
             }
         }
         let mut stance = DVec3::ZERO;
