@@ -4,6 +4,7 @@ pub mod collector;
 pub mod describe;
 pub mod environment;
 mod files;
+pub mod motion;
 pub mod recorder;
 pub mod replay;
 

@@ -1,6 +1,6 @@
 //! The Go2 quadruped follows a velocity command on a flat floor.
 
-use std::f64::consts::PI;
+use std::f64::consts::{FRAC_PI_3, PI};
 
 use manege_systems::config::{Entry, EnvironmentConfig, GroupConfig, PhysicsConfig};
 use manege_systems::managers::action::{ActionOptions, JointPositionAction};
@@ -74,7 +74,7 @@ fn config(preset: &str) -> EnvironmentConfig {
     rewards(&mut config, flashsac);
     config.terminations = [
         ("time_out".into(), Entry::new(TerminationOptions::time_out(), TimeOut {})),
-        ("bad_orientation".into(), Entry::new(TerminationOptions::failure(), BadOrientation { limit: 1.047_197_6 })),
+        ("bad_orientation".into(), Entry::new(TerminationOptions::failure(), BadOrientation { limit: FRAC_PI_3 })),
     ]
     .into();
     events(&mut config, flashsac);

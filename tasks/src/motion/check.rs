@@ -227,3 +227,211 @@ fn range_violations(motion: &Motion, robot: &Kinematics) -> Vec<RangeViolation> 
     }
     violations
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::motion::synthesize_g1;
+
+    fn synthetic() -> (Kinematics, Motion) {
+        let mut robot = Kinematics::g1().unwrap();
+        let motion = synthesize_g1(&mut robot).unwrap();
+        (robot, motion)
+    }
+
+    fn complaint(motion: &Motion, robot: &mut Kinematics) -> String {
+        verify(motion, robot).unwrap_err().to_string()
+    }
+
+    /// The body order of Isaac Lab's G1, as its users list it; so is the joint order below.
+    const ISAAC_BODIES: [&str; 30] = [
+        "pelvis",
+        "left_hip_pitch_link",
+        "right_hip_pitch_link",
+        "waist_yaw_link",
+        "left_hip_roll_link",
+        "right_hip_roll_link",
+        "waist_roll_link",
+        "left_hip_yaw_link",
+        "right_hip_yaw_link",
+        "torso_link",
+        "left_knee_link",
+        "right_knee_link",
+        "left_shoulder_pitch_link",
+        "right_shoulder_pitch_link",
+        "left_ankle_pitch_link",
+        "right_ankle_pitch_link",
+        "left_shoulder_roll_link",
+        "right_shoulder_roll_link",
+        "left_ankle_roll_link",
+        "right_ankle_roll_link",
+        "left_shoulder_yaw_link",
+        "right_shoulder_yaw_link",
+        "left_elbow_link",
+        "right_elbow_link",
+        "left_wrist_roll_link",
+        "right_wrist_roll_link",
+        "left_wrist_pitch_link",
+        "right_wrist_pitch_link",
+        "left_wrist_yaw_link",
+        "right_wrist_yaw_link",
+    ];
+
+    /// Reorders the columns of an array: the column at `i` becomes the one that was at `order[i]`.
+    fn permute(values: &mut Vec<f32>, order: &[usize], width: usize) {
+        let frames = values.chunks_exact(order.len() * width);
+        let permuted = |frame: &[f32]| -> Vec<f32> {
+            order.iter().flat_map(|from| frame[from * width..][..width].to_vec()).collect()
+        };
+        *values = frames.flat_map(permuted).collect();
+    }
+
+    fn permute_bodies(motion: &mut Motion, order: &[usize]) {
+        permute(&mut motion.body_pos, order, 3);
+        permute(&mut motion.body_quat, order, 4);
+        permute(&mut motion.body_lin_vel, order, 3);
+        permute(&mut motion.body_ang_vel, order, 3);
+    }
+
+    fn to_isaac_bodies(motion: &mut Motion, robot: &Kinematics) {
+        let order = ISAAC_BODIES.map(|name| robot.body(name).unwrap());
+        permute_bodies(motion, &order);
+    }
+
+    fn to_isaac_joints(motion: &mut Motion, robot: &Kinematics) {
+        // The joint of a body is named like it, but for the torso's, which pitches the waist.
+        let joint = |body: &str| {
+            let name = body.replace("_link", "_joint").replace("torso", "waist_pitch");
+            robot.joints().iter().position(|joint| joint.name == name).unwrap()
+        };
+        let order: Vec<_> = ISAAC_BODIES[1..].iter().map(|body| joint(body)).collect();
+        permute(&mut motion.joint_pos, &order, 1);
+        permute(&mut motion.joint_vel, &order, 1);
+    }
+
+    fn to_degrees(motion: &mut Motion) {
+        motion.joint_pos.iter_mut().for_each(|value| *value = value.to_degrees());
+    }
+
+    fn to_scalar_last(motion: &mut Motion) {
+        motion.body_quat.as_chunks_mut::<4>().0.iter_mut().for_each(|wxyz| wxyz.rotate_left(1));
+    }
+
+    #[test]
+    fn the_order_of_another_simulator_is_named() {
+        let (mut robot, mut motion) = synthetic();
+        to_isaac_bodies(&mut motion, &robot);
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("it looks like bodies in breadth-first order, as Isaac Lab has them"), "{text}");
+        assert!(text.contains(" m and ") && text.contains("`"), "{text}");
+        to_isaac_joints(&mut motion, &robot);
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("it looks like bodies and joints in breadth-first order"), "{text}");
+    }
+
+    #[test]
+    fn degrees_and_reordered_quaternions_are_named() {
+        let (mut robot, motion) = synthetic();
+        let mut degrees = motion.clone();
+        to_degrees(&mut degrees);
+        let text = complaint(&degrees, &mut robot);
+        assert!(text.contains("it looks like joint positions in degrees, not radians"), "{text}");
+        let mut scalar_last = motion.clone();
+        to_scalar_last(&mut scalar_last);
+        let text = complaint(&scalar_last, &mut robot);
+        assert!(text.contains("it looks like quaternions `xyzw`, not `wxyz`"), "{text}");
+        // And both, with the joints in another order.
+        to_scalar_last(&mut degrees);
+        to_isaac_joints(&mut degrees, &robot);
+        let text = complaint(&degrees, &mut robot);
+        for part in ["joints in breadth-first order", "degrees", "`xyzw`"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn swapped_bodies_are_named() {
+        let (mut robot, mut motion) = synthetic();
+        let mut order: Vec<_> = (0..motion.bodies).collect();
+        order.swap(4, 10);
+        permute_bodies(&mut motion, &order);
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("body 4 is where `right_knee_link` should be"), "{text}");
+        assert!(text.contains("`left_knee_link`") || text.contains("`right_knee_link` is"), "{text}");
+    }
+
+    /// The pelvis and the waist's first link have one origin, as have the waist's second and the torso: angles count too.
+    #[test]
+    fn swapped_bodies_of_one_origin_are_noticed() {
+        let (mut robot, mut motion) = synthetic();
+        let (pelvis, waist) = (robot.body("pelvis").unwrap(), robot.body("waist_yaw_link").unwrap());
+        let mut order: Vec<_> = (0..motion.bodies).collect();
+        order.swap(pelvis, waist);
+        permute_bodies(&mut motion, &order);
+        assert!(matches!(verify(&motion, &mut robot), Err(MotionError::Misfit { .. })));
+    }
+
+    #[test]
+    fn the_worst_body_and_its_distance_are_named() {
+        let (mut robot, mut motion) = synthetic();
+        let (body, frame) = (robot.body("left_elbow_link").unwrap(), motion.frames - 1);
+        motion.body_pos[(frame * motion.bodies + body) * 3] += 0.25;
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("at frame 400, `left_elbow_link` is 0.250 m and 0.000 rad"), "{text}");
+    }
+
+    #[test]
+    fn other_link_lengths_are_told_from_another_robot() {
+        let (mut robot, mut motion) = synthetic();
+        let scaled = |motion: &Motion, factor: f32| {
+            let mut scaled = motion.clone();
+            for frame in scaled.body_pos.chunks_exact_mut(motion.bodies * 3) {
+                let root: [f32; 3] = [frame[0], frame[1], frame[2]];
+                let values = frame.iter_mut().zip(root.iter().cycle());
+                values.for_each(|(value, root)| *value = root + (*value - root) * factor);
+            }
+            scaled
+        };
+        let text = complaint(&scaled(&motion, 1.03), &mut robot);
+        assert!(text.contains("another version of the robot"), "{text}");
+        motion = scaled(&motion, 2.0);
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("another robot"), "{text}");
+    }
+
+    #[test]
+    fn a_wrong_frame_rate_is_noticed_and_the_right_one_named() {
+        let (mut robot, mut motion) = synthetic();
+        motion.rate = 30.0;
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("1.667 times") && text.contains("look like those of 50 frames per second"), "{text}");
+        motion.rate = 50.0;
+        motion.joint_vel.iter_mut().for_each(|value| *value = value.to_degrees());
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("look like degrees per second"), "{text}");
+    }
+
+    #[test]
+    fn joints_out_of_range_are_measured() {
+        let (mut robot, mut motion) = synthetic();
+        let knee = robot.joints().iter().position(|joint| joint.name == "left_knee_joint").unwrap();
+        let greatest = robot.joints()[knee].range.unwrap()[1];
+        for (frame, excess) in [(10, 0.5), (11, 0.125)] {
+            motion.joint_pos[frame * motion.joints + knee] = (greatest + excess) as f32;
+        }
+        let [violation] = &measure(&motion, &mut robot, None).unwrap().range_violations[..] else {
+            panic!("one joint is out of its range");
+        };
+        assert_eq!((violation.joint.as_str(), violation.frames), ("left_knee_joint", 2));
+        assert!((violation.worst - 0.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn values_too_large_for_the_engine_are_an_error() {
+        let (mut robot, mut motion) = synthetic();
+        let last = motion.joint_pos.len() - 1;
+        motion.joint_pos[last] = 1e30;
+        let text = complaint(&motion, &mut robot);
+        assert!(text.contains("at frame 400, the robot cannot be placed: unstable position"), "{text}");
+    }
+}

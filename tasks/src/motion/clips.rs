@@ -98,17 +98,14 @@ impl MotionClips {
     }
 
     fn append(&mut self, motion: &Motion, robot: &mut Kinematics, options: &ClipOptions) -> Result<(), MotionError> {
-        /// Relative difference of frame rates that rounding explains.
-        const SAME_RATE: f64 = 1e-4;
         let resampled;
-        let motion = if (motion.rate() / self.rate - 1.0).abs() <= SAME_RATE {
-            motion
-        } else if options.resample {
-            resampled = motion.trajectory()?.resampled(self.rate)?.to_motion(robot)?;
-            &resampled
-        } else {
-            let origin = motion.origin().to_owned();
-            return Err(MotionError::OtherRate { origin, found: motion.rate(), wanted: self.rate });
+        let motion = match motion.check_rate(self.rate) {
+            Ok(()) => motion,
+            Err(_) if options.resample => {
+                resampled = motion.trajectory()?.resampled(self.rate)?.to_motion(robot)?;
+                &resampled
+            }
+            Err(error) => return Err(error),
         };
         let start = self.frames();
         let frames = start..start + motion.frames();
@@ -243,5 +240,72 @@ fn gather(to: &mut Vec<f32>, from: &[f32], kept: &[usize], all: usize, width: us
         for body in kept {
             to.extend_from_slice(&frame[body * width..][..width]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::motion::synthesize_g1;
+
+    fn options(resample: bool) -> ClipOptions {
+        let bodies = ["torso_link", "pelvis", "right_wrist_yaw_link"].map(str::to_owned).to_vec();
+        ClipOptions { rate: 50.0, resample, bodies }
+    }
+
+    #[test]
+    fn frames_count_through_all_clips_and_bodies_are_found_by_name() {
+        let mut robot = Kinematics::g1().unwrap();
+        let motion = synthesize_g1(&mut robot).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("motion.npz");
+        motion.write(std::fs::File::create(&path).unwrap()).unwrap();
+
+        let clips = MotionClips::load([&path, &path], &mut robot, &options(false)).unwrap();
+        assert_eq!(clips.frames(), 802);
+        assert_eq!(clips.clips()[1].frames, 401..802);
+        assert_eq!(clips.clips()[1].origin, path.display().to_string());
+        assert_eq!(clips.last_frames()[400..402], [400, 801]);
+        for (frame, stored) in [(0, 0), (123, 123), (400, 400), (401, 0), (801, 400)] {
+            for (kept, name) in clips.bodies().iter().enumerate() {
+                let state = motion.body(stored, robot.body(name).unwrap()).map(|value| value as f32);
+                assert_eq!(clips.body_pos(frame)[kept], state[..3]);
+                assert_eq!(clips.body_quat(frame)[kept], state[3..7]);
+                assert_eq!(clips.body_lin_vel(frame)[kept], state[7..10]);
+                assert_eq!(clips.body_ang_vel(frame)[kept], state[10..]);
+            }
+            assert_eq!(clips.joint_pos(frame), &motion.joint_pos()[stored * 29..][..29]);
+            assert_eq!(clips.joint_vel(frame), &motion.joint_vel()[stored * 29..][..29]);
+        }
+    }
+
+    #[test]
+    fn other_frame_rates_are_refused_or_resampled() {
+        let mut robot = Kinematics::g1().unwrap();
+        let at_50 = synthesize_g1(&mut robot).unwrap();
+        let at_25 = at_50.trajectory().unwrap().resampled(25.0).unwrap().to_motion(&mut robot).unwrap();
+        let error = MotionClips::new([&at_50, &at_25], &mut robot, &options(false)).unwrap_err().to_string();
+        assert!(error.contains("has 25 frames per second, but 50 are needed"), "{error}");
+
+        let clips = MotionClips::new([&at_25], &mut robot, &options(true)).unwrap();
+        assert_eq!(clips.frames(), 401);
+        let torso = robot.body("torso_link").unwrap();
+        for frame in 0..401 {
+            let expected = at_50.body(frame, torso);
+            let found = clips.body_pos(frame)[0];
+            let off = (0..3).map(|i| (f64::from(found[i]) - expected[i]).abs()).fold(0.0, f64::max);
+            // Every other frame is as it was; between them, a line replaces a curve.
+            assert!(off < if frame % 2 == 0 { 1e-6 } else { 2e-3 }, "frame {frame}: {off} m");
+        }
+    }
+
+    #[test]
+    fn unknown_bodies_and_empty_libraries_are_refused() {
+        let mut robot = Kinematics::g1().unwrap();
+        let wrong = ClipOptions { bodies: vec!["torso".to_owned()], ..options(false) };
+        let error = MotionClips::new([], &mut robot, &wrong).unwrap_err().to_string();
+        assert!(error.contains("no body `torso`; did you mean `torso_link`?"), "{error}");
+        let error = MotionClips::new([], &mut robot, &options(false)).unwrap_err().to_string();
+        assert_eq!(error, "no motion was given");
     }
 }

@@ -14,6 +14,9 @@ use crate::npz::{Extent, NpzReader, NpzWriter};
 /// How far from the origin a body may be that is the world, m.
 const WORLD_TOLERANCE: f32 = 1e-3;
 
+/// Relative difference of frame rates that rounding explains.
+const SAME_RATE: f64 = 1e-4;
+
 /// A robot's movement: what its joints and bodies do in every frame.
 ///
 /// Joints and bodies are in the order of the robot's model, the root is body 0, and the world is no body. All body
@@ -171,6 +174,17 @@ impl Motion {
         &self.body_ang_vel
     }
 
+    /// Makes sure that the motion has a frame rate.
+    ///
+    /// # Errors
+    /// [`MotionError::OtherRate`] if it has another.
+    pub fn check_rate(&self, rate: f64) -> Result<(), MotionError> {
+        if (self.rate / rate - 1.0).abs() <= SAME_RATE {
+            return Ok(());
+        }
+        Err(MotionError::OtherRate { origin: self.origin.clone(), found: self.rate, wanted: rate })
+    }
+
     /// Root and joints alone.
     ///
     /// # Errors
@@ -287,4 +301,176 @@ fn drop_first(values: &mut Vec<f32>, bodies: usize, width: usize) {
         values.copy_within(from..from + kept, frame * kept);
     }
     values.truncate(frames * kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::motion::synthesize_g1;
+
+    fn synthetic() -> (Kinematics, Motion) {
+        let mut robot = Kinematics::g1().unwrap();
+        let motion = synthesize_g1(&mut robot).unwrap();
+        (robot, motion)
+    }
+
+    fn bytes(motion: &Motion) -> Vec<u8> {
+        let mut file = Cursor::new(Vec::new());
+        motion.write(&mut file).unwrap();
+        file.into_inner()
+    }
+
+    /// Reads a file with the given bytes.
+    fn read(bytes: &[u8], robot: &Kinematics) -> Result<Motion, MotionError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("motion.npz");
+        std::fs::write(&path, bytes).unwrap();
+        Motion::read(&path, robot).map(|motion| Motion { origin: "the synthetic motion".to_owned(), ..motion })
+    }
+
+    fn complaint(bytes: &[u8], robot: &Kinematics) -> String {
+        read(bytes, robot).unwrap_err().to_string()
+    }
+
+    /// The bytes of a motion with one array replaced.
+    fn with(motion: &Motion, name: &str, shape: &[usize], values: &[f32]) -> Vec<u8> {
+        let Motion { frames, joints, bodies, .. } = *motion;
+        let mut writer = NpzWriter::new(Cursor::new(Vec::new()));
+        let arrays: [(&str, &[usize], &[f32]); 7] = [
+            ("fps", &[1], &[motion.rate as f32]),
+            ("joint_pos", &[frames, joints], &motion.joint_pos),
+            ("joint_vel", &[frames, joints], &motion.joint_vel),
+            ("body_pos_w", &[frames, bodies, 3], &motion.body_pos),
+            ("body_quat_w", &[frames, bodies, 4], &motion.body_quat),
+            ("body_lin_vel_w", &[frames, bodies, 3], &motion.body_lin_vel),
+            ("body_ang_vel_w", &[frames, bodies, 3], &motion.body_ang_vel),
+        ];
+        for (known, known_shape, known_values) in arrays {
+            if known == name {
+                writer.write(name, shape, values).unwrap();
+            } else {
+                writer.write(known, known_shape, known_values).unwrap();
+            }
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let (robot, motion) = synthetic();
+        assert_eq!(read(&bytes(&motion), &robot).unwrap(), motion);
+    }
+
+    #[test]
+    fn double_precision_a_world_body_and_a_scalar_rate_are_read() {
+        let (robot, motion) = synthetic();
+        let Motion { frames, joints, bodies, .. } = motion;
+        let mut writer = NpzWriter::new(Cursor::new(Vec::new()));
+        let double = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>();
+        // The world is at rest at the origin.
+        let with_world = |values: &[f32], world: &[f64]| {
+            let frames = values.chunks_exact(bodies * world.len());
+            frames.flat_map(|bodies| [world.to_vec(), double(bodies)].concat()).collect::<Vec<_>>()
+        };
+        writer.write("fps", &[], &[50.0_f64]).unwrap();
+        writer.write("joint_pos", &[frames, joints], &double(&motion.joint_pos)).unwrap();
+        writer.write("joint_vel", &[frames, joints], &double(&motion.joint_vel)).unwrap();
+        for (name, values) in [
+            ("body_pos_w", &motion.body_pos),
+            ("body_lin_vel_w", &motion.body_lin_vel),
+            ("body_ang_vel_w", &motion.body_ang_vel),
+        ] {
+            writer.write(name, &[frames, bodies + 1, 3], &with_world(values, &[0.0; 3])).unwrap();
+        }
+        let quaternions = with_world(&motion.body_quat, &[1.0, 0.0, 0.0, 0.0]);
+        writer.write("body_quat_w", &[frames, bodies + 1, 4], &quaternions).unwrap();
+        let file = writer.finish().unwrap().into_inner();
+        assert_eq!(read(&file, &robot).unwrap(), motion);
+    }
+
+    #[test]
+    fn sizes_of_other_robots_are_refused() {
+        let (robot, motion) = synthetic();
+        let frames = motion.frames;
+        let text = complaint(&with(&motion, "joint_pos", &[frames, 23], &vec![0.0; frames * 23]), &robot);
+        assert!(text.contains("it has 23 joints, where the robot has 29"), "{text}");
+        let text = complaint(&with(&motion, "body_pos_w", &[frames, 38, 3], &vec![0.0; frames * 114]), &robot);
+        assert!(text.contains("it has 38 bodies, where the robot has 30"), "{text}");
+        // 31 bodies, the first of which moves.
+        let text = complaint(&with(&motion, "body_pos_w", &[frames, 31, 3], &vec![0.5; frames * 93]), &robot);
+        assert!(text.contains("shape") || text.contains("no world"), "{text}");
+        let text = complaint(&with(&motion, "joint_vel", &[frames - 1, 29], &vec![0.0; (frames - 1) * 29]), &robot);
+        assert!(text.contains("`joint_vel`") && text.contains("(400, 29), not (401, 29)"), "{text}");
+        let text = complaint(&with(&motion, "joint_pos", &[frames * 29], &motion.joint_pos), &robot);
+        assert!(text.contains("not (T, joints)"), "{text}");
+    }
+
+    #[test]
+    fn a_first_body_that_moves_is_no_world() {
+        let (_, mut motion) = synthetic();
+        let error = motion.drop_world(motion.bodies).unwrap_err().to_string();
+        assert!(error.contains("the first is no world: at frame 0"), "{error}");
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_refused() {
+        let (robot, motion) = synthetic();
+        let shape = [motion.frames, motion.bodies, 4];
+        let mut damaged = motion.body_quat.clone();
+        damaged[(7 * motion.bodies + 3) * 4] = f32::NAN;
+        let text = complaint(&with(&motion, "body_quat_w", &shape, &damaged), &robot);
+        assert!(text.contains("`body_quat_w`") && text.contains("[7, 3, 0] is NaN"), "{text}");
+        let mut damaged = motion.body_quat.clone();
+        damaged[(7 * motion.bodies + 3) * 4..][..4].fill(1.0);
+        let text = complaint(&with(&motion, "body_quat_w", &shape, &damaged), &robot);
+        assert!(text.contains("at frame 7, the quaternion of `left_hip_yaw_link` has length 2"), "{text}");
+        for rate in [0.0, -50.0, 1e6] {
+            let text = complaint(&with(&motion, "fps", &[1], &[rate]), &robot);
+            assert!(text.contains("is no frame rate"), "{text}");
+        }
+        let text = complaint(&with(&motion, "fps", &[0], &[]), &robot);
+        assert!(text.contains("`fps`"), "{text}");
+    }
+
+    /// Replaces the first occurrence of a text by one of the same length.
+    fn patch(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+        assert_eq!(from.len(), to.len());
+        let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+        bytes[at..at + to.len()].copy_from_slice(to);
+    }
+
+    #[test]
+    fn declared_sizes_are_checked_before_values_are_read() {
+        let (robot, motion) = synthetic();
+        let mut file = bytes(&motion);
+        // The header has room for a long number in its padding.
+        patch(&mut file, b"(401, 29, ), }          ", b"(4611686018427387, 29), }");
+        let text = complaint(&file, &robot);
+        assert!(text.contains("4611686018427387 frames; a motion has from 2 to 360000"), "{text}");
+    }
+
+    #[test]
+    fn damaged_files_are_errors() {
+        let (robot, motion) = synthetic();
+        let file = bytes(&motion);
+        for length in [0, 1, 30, 100, file.len() / 2, file.len() - 1] {
+            let text = complaint(&file[..length], &robot);
+            assert!(text.contains("no .npz file"), "{length}: {text}");
+        }
+        // The archive's table of contents is at the end, the values before it have checksums.
+        let mut state = 1_u64;
+        for _ in 0..300 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut changed = file.clone();
+            let tail = 2000;
+            let at = if state & 1 == 0 { changed.len() - 1 - (state >> 33) as usize % tail } else { (state >> 33) as usize % 2000 };
+            changed[at] ^= 1 << ((state >> 8) & 7);
+            // Some bytes do not count, as dates; the others are noticed or change nothing that is read.
+            if let Ok(read) = read(&changed, &robot) {
+                assert_eq!(read, motion, "byte {at} counts and was not noticed");
+            }
+        }
+    }
 }

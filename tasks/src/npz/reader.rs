@@ -468,22 +468,18 @@ mod tests {
     }
 
     #[test]
-    fn all_types_orders_and_endiannesses_are_read() {
-        // The array [[1, 2, 3], [4, 5, 6]] in five layouts.
+    fn both_precisions_orders_and_endiannesses_are_read() {
+        // The array [[1, 2, 3], [4, 5, 6]] in three layouts.
         let rows: Vec<u8> = [1_f32, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|value| value.to_le_bytes()).collect();
         let columns = le_f64(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-        let whole: Vec<u8> = (1_i32..=6).flat_map(i32::to_le_bytes).collect();
-        let long: Vec<u8> = (1_i64..=6).flat_map(i64::to_le_bytes).collect();
         let big: Vec<u8> = [1_f64, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|value| value.to_be_bytes()).collect();
         let file = archive(&[
             ("rows.npy", &npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", &rows)),
             ("columns.npy", &npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }\n", &columns)),
             ("big.npy", &npy("{'descr': '>f8', 'fortran_order': False, 'shape': (2, 3), }\n", &big)),
-            ("whole.npy", &npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\n", &whole)),
-            ("long.npy", &npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2, 3), }\n", &long)),
         ]);
         let mut reader = NpzReader::open(file.path()).unwrap();
-        for name in ["rows", "columns", "big", "whole", "long"] {
+        for name in ["rows", "columns", "big"] {
             let single = reader.read::<f32>(name, &[Extent::Any("N"), Extent::Exactly(3)]).unwrap();
             assert_eq!(single.values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "{name}");
             let double = reader.read::<f64>(name, &[Extent::Any("N"), Extent::Exactly(3)]).unwrap();

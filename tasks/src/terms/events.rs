@@ -6,6 +6,7 @@ use manege_systems::backend::ModelField;
 use manege_systems::build::{BuildContext, BuildError};
 use manege_systems::config::{ConfigError, TermParams};
 use manege_systems::managers::event::{EventRow, EventTerm};
+use manege_systems::tunable::TunableRange;
 use serde::{Deserialize, Serialize};
 
 /// Least and greatest value of a uniform draw.
@@ -52,21 +53,32 @@ impl SixRanges {
         Self { x: range, y: range, z: range, roll: range, pitch: range, yaw: range }
     }
 
-    fn check(&self) -> Result<(), BuildError> {
-        check(&[
-            ("x", self.x),
-            ("y", self.y),
-            ("z", self.z),
-            ("roll", self.roll),
-            ("pitch", self.pitch),
-            ("yaw", self.yaw),
-        ])
+    /// Checks the ranges, and makes each tunable under `key` and its own name.
+    fn tunable(&self, key: &str, context: &mut BuildContext<'_>) -> Result<SixTunable, BuildError> {
+        let Self { x, y, z, roll, pitch, yaw } = *self;
+        check(&[("x", x), ("y", y), ("z", z), ("roll", roll), ("pitch", pitch), ("yaw", yaw)])?;
+        let mut tunable = |name: &str, range| context.tunable_range(&format!("{key}.{name}"), range);
+        Ok(SixTunable([
+            tunable("x", x)?,
+            tunable("y", y)?,
+            tunable("z", z)?,
+            tunable("roll", roll)?,
+            tunable("pitch", pitch)?,
+            tunable("yaw", yaw)?,
+        ]))
     }
+}
 
+/// Six ranges that curricula may change.
+struct SixTunable([TunableRange; 6]);
+
+impl SixTunable {
     /// Draws the values along the axes, then those about them.
     fn draw(&self, row: &mut EventRow<'_>) -> (DVec3, DVec3) {
-        let [x, y, z, roll, pitch, yaw] =
-            [self.x, self.y, self.z, self.roll, self.pitch, self.yaw].map(|[low, high]| row.draws.uniform(low, high));
+        let [x, y, z, roll, pitch, yaw] = self.0.each_ref().map(|range| {
+            let [low, high] = range.get();
+            row.draws.uniform(low, high)
+        });
         (DVec3::new(x, y, z), DVec3::new(roll, pitch, yaw))
     }
 }
@@ -94,7 +106,7 @@ impl EventTerm for SceneToDefault {
 }
 
 /// Moves the floating root from its default pose: position += (x, y, z); orientation = default · Rz·Ry·Rx; and gives it a
-/// velocity, linear and angular in the world frame.
+/// velocity, linear and angular in the world frame. Curricula may change the ranges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResetRootUniform {
@@ -104,16 +116,21 @@ pub struct ResetRootUniform {
     pub velocity: SixRanges,
 }
 
+struct ResetRoot {
+    pose: SixTunable,
+    velocity: SixTunable,
+}
+
 impl TermParams<dyn EventTerm> for ResetRootUniform {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn EventTerm>, BuildError> {
         context.root_body()?;
-        self.pose.check()?;
-        self.velocity.check()?;
-        Ok(Box::new(self.clone()))
+        let pose = self.pose.tunable("pose", context)?;
+        let velocity = self.velocity.tunable("velocity", context)?;
+        Ok(Box::new(ResetRoot { pose, velocity }))
     }
 }
 
-impl EventTerm for ResetRootUniform {
+impl EventTerm for ResetRoot {
     fn apply(&self, row: &mut EventRow<'_>) {
         let (shift, turn) = self.pose.draw(row);
         let (linear, angular) = self.velocity.draw(row);
@@ -302,7 +319,8 @@ impl EventTerm for RandomizeGravity {
     }
 }
 
-/// Pushes the robot by adding to the floating root's velocity, linear and angular in the world frame.
+/// Pushes the robot by adding to the floating root's velocity, linear and angular in the world frame. Curricula may change
+/// the ranges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PushBySettingVelocity {
@@ -310,15 +328,18 @@ pub struct PushBySettingVelocity {
     pub velocity: SixRanges,
 }
 
+struct Push {
+    velocity: SixTunable,
+}
+
 impl TermParams<dyn EventTerm> for PushBySettingVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn EventTerm>, BuildError> {
         context.root_body()?;
-        self.velocity.check()?;
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(Push { velocity: self.velocity.tunable("velocity", context)? }))
     }
 }
 
-impl EventTerm for PushBySettingVelocity {
+impl EventTerm for Push {
     fn apply(&self, row: &mut EventRow<'_>) {
         let (linear, angular) = self.velocity.draw(row);
         let mut root = row.staged.root();
