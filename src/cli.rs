@@ -3,6 +3,7 @@
 mod collect;
 mod describe;
 mod interrupt;
+mod motion;
 mod options;
 mod replay;
 mod tasks;
@@ -12,7 +13,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use interrupt::Signal;
+
 /// Manager-based robot environments over batched MuJoCo: collects transitions from thousands of rows.
+///
+/// Results go to stdout, everything else to stderr. With --json, stdout is one JSON object and nothing else.
 #[derive(Parser)]
 #[command(name = "manege", version, about, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Cli {
@@ -25,18 +30,20 @@ const EXAMPLES: &str = "Examples:
   manege describe go2_joystick_flat
   manege collect go2_joystick_flat:flashsac --envs 1024 --steps 200 --out data
 
-Exit status: 0 success, 1 failure while running, 2 bad usage or configuration.";
+Exit status:
+  0    success
+  1    failure while running
+  2    bad usage or configuration
+  130  stopped by Ctrl-C (143: by SIGTERM), with everything written that there was";
 
 #[derive(Subcommand)]
 enum Command {
-    /// List tasks and presets with their sizes
     Tasks(tasks::Arguments),
-    /// Print every term of every manager of a task, with all parameters
     Describe(describe::Arguments),
-    /// Step rows under a policy and collect the transitions
     Collect(collect::Arguments),
-    /// Drive rows with given actions and write everything that was computed
     Replay(replay::Arguments),
+    /// Check, convert, fetch and make reference motions
+    Motion(motion::Arguments),
 }
 
 /// Why a command ended without success.
@@ -45,6 +52,8 @@ pub(crate) enum Failure {
     Usage(anyhow::Error),
     /// Something failed while running.
     Running(anyhow::Error),
+    /// A signal cut it short. What there was has been written, and the user has been told.
+    Interrupted(Signal),
 }
 
 /// Marks an error as one of usage or configuration.
@@ -64,19 +73,37 @@ pub(crate) fn run() -> ExitCode {
         Command::Describe(arguments) => describe::run(&arguments),
         Command::Collect(arguments) => collect::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Motion(arguments) => motion::run(&arguments),
     };
     let (error, code) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Interrupted(signal)) => return ExitCode::from(signal.exit_status()),
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Running(error)) => (error, 1),
     };
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", with_causes(&error));
     ExitCode::from(code)
+}
+
+/// An error's message and those of its causes, without the ones that a message before them repeats.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |mut text, cause| {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(cause.trim_end());
+        }
+        text
+    })
 }
 
 /// Prints a command's result. A reader that has seen enough and closed the pipe is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+    // Cells of a table are padded to the right.
+    let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
+    match writeln!(std::io::stdout(), "{}", lines.join("\n")) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(running(error)),
         _ => Ok(()),
     }

@@ -1,7 +1,8 @@
 //! An environment described: every term of every manager, with all parameters, as data.
 
+use indexmap::IndexMap;
 use manege_systems::backend::{ModelInfo, OptionValue};
-use manege_systems::config::ConfigError;
+use manege_systems::config::{ConfigError, Entry};
 use serde_json::{Map, Value, json};
 
 use crate::Environment;
@@ -17,7 +18,8 @@ impl Description {
     /// # Errors
     /// A parameter has no textual form.
     pub fn of(environment: &Environment) -> Result<Self, ConfigError> {
-        let config = json_table(environment.config().to_table()?);
+        let sections = environment.config();
+        let config = json_table(sections.to_table()?);
         let spec = environment.spec();
         let actuators: Vec<_> = spec.joint_actuators.iter().map(|&actuator| json!(actuator)).collect();
         Ok(Self(json!({
@@ -28,14 +30,14 @@ impl Description {
             "actuators": spec.actuators,
             "joint_to_actuator": actuators,
             "observations": observations(environment, &config["observations"]),
-            "actions": with_columns(terms(&config["actions"]), &spec.actions),
-            "rewards": terms(&config["rewards"]),
-            "terminations": terms(&config["terminations"]),
-            "commands": with_columns(terms(&config["commands"]), &spec.commands),
-            "events": terms(&config["events"]),
-            "curriculum": terms(&config["curriculum"]),
-            "metrics": terms(&config["metrics"]),
-            "task_state": terms(&config["task"]),
+            "actions": with_columns(terms(&config["actions"], &sections.actions), &spec.actions),
+            "rewards": terms(&config["rewards"], &sections.rewards),
+            "terminations": terms(&config["terminations"], &sections.terminations),
+            "commands": with_columns(terms(&config["commands"], &sections.commands), &spec.commands),
+            "events": terms(&config["events"], &sections.events),
+            "curriculum": terms(&config["curriculum"], &sections.curriculum),
+            "metrics": terms(&config["metrics"], &sections.metrics),
+            "task_state": terms(&config["task"], &sections.task),
             "episode_length": config["episode_length"],
         })))
     }
@@ -95,22 +97,20 @@ fn physics(environment: &Environment, config: &Value) -> Value {
     options.into()
 }
 
-/// The enabled terms of a section as a list, each with its name and kind first.
-fn terms(section: &Value) -> Vec<Map<String, Value>> {
-    let Some(section) = section.as_object() else { return Vec::new() };
-    section
-        .iter()
-        .filter_map(|(name, term)| {
-            let mut term = term.as_object()?.clone();
-            if term.shift_remove("enabled") == Some(Value::Bool(false)) {
-                return None;
-            }
-            let mut named = Map::new();
-            named.insert("name".to_owned(), name.clone().into());
-            named.extend(term);
-            Some(named)
-        })
-        .collect()
+/// The enabled terms of a section as a list, each with its name and the type of its parameters first.
+fn terms<O, T: ?Sized + 'static>(section: &Value, entries: &IndexMap<String, Entry<O, T>>) -> Vec<Map<String, Value>> {
+    let described = entries.iter().filter_map(|(name, entry)| {
+        let mut term = section[name].as_object()?.clone();
+        if term.shift_remove("enabled") == Some(Value::Bool(false)) {
+            return None;
+        }
+        let mut named = Map::new();
+        named.insert("name".to_owned(), name.clone().into());
+        named.insert("type".to_owned(), entry.term.kind().into());
+        named.extend(term);
+        Some(named)
+    });
+    described.collect()
 }
 
 fn with_columns(mut terms: Vec<Map<String, Value>>, columns: &[TermColumns]) -> Vec<Map<String, Value>> {
@@ -126,7 +126,8 @@ fn observations(environment: &Environment, config: &Value) -> Value {
     for group in &environment.spec().groups {
         let config = &config[&group.name];
         let noisy = config["corruption"] == true && environment.corruption();
-        let mut terms = with_columns(terms(&config["terms"]), &group.terms);
+        let Some(entries) = environment.config().observations.get(&group.name) else { continue };
+        let mut terms = with_columns(terms(&config["terms"], &entries.terms), &group.terms);
         for term in &mut terms {
             if !noisy {
                 term.insert("noise".to_owned(), Value::Null);

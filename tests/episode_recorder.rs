@@ -31,7 +31,7 @@ fn read(file: &Path, name: &str, columns: Option<usize>) -> Vec<f32> {
     NpzReader::open(file).unwrap().read::<f32>(name, &shape).unwrap().values
 }
 
-fn row<'a>(buffer: &'a [f32], row: usize) -> &'a [f32] {
+fn row(buffer: &[f32], row: usize) -> &[f32] {
     let width = buffer.len() / ROWS;
     &buffer[row * width..][..width]
 }

@@ -13,10 +13,13 @@ use super::{Failure, print, running, usage};
 
 /// Check, convert, fetch and make reference motions of the G1.
 #[derive(Args)]
-#[command(disable_help_subcommand = true, after_help = "Examples:
+#[command(
+    disable_help_subcommand = true,
+    after_help = "Examples:
   manege motion synthesize wave.npz
   manege motion check wave.npz
-  manege motion convert dance1_subject2.csv dance.npz")]
+  manege motion convert dance1_subject2.csv dance.npz"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,

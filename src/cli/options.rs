@@ -20,7 +20,7 @@ pub(crate) struct EnvironmentOptions {
     #[arg(value_name = "TASK[:PRESET]")]
     pub(crate) task: String,
 
-    /// Key of every random stream
+    /// Key of every random stream: equal seeds give equal runs, at any number of threads
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
@@ -28,11 +28,11 @@ pub(crate) struct EnvironmentOptions {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
-    /// Change the configuration by a TOML file; `manege describe` shows the keys
+    /// Change the configuration by a TOML file with the keys of `manege describe`; may be repeated
     #[arg(long, value_name = "FILE.toml")]
     config: Vec<PathBuf>,
 
-    /// Change one key of the configuration, after all files; may be repeated
+    /// Change one key of the configuration, after all files; may be repeated, and the last one wins
     #[arg(long, value_name = "path.to.key=value")]
     set: Vec<String>,
 
@@ -57,6 +57,7 @@ impl EnvironmentOptions {
             .seed(self.seed)
             .corruption(!self.no_corruption)
             .randomization(!self.no_randomization);
+        builder.resolved_config().map_err(usage)?;
         if let Some(threads) = self.threads {
             builder = builder.threads(usize::from(threads));
         }
@@ -68,10 +69,14 @@ impl EnvironmentOptions {
                 .parse::<toml::Table>()
                 .with_context(|| format!("the configuration {} is not TOML", path.display()))
                 .map_err(usage)?;
+            // Checked one by one, so that an error can name the change that is wrong.
             builder = builder.config(changes);
+            builder.resolved_config().with_context(|| path.display().to_string()).map_err(usage)?;
         }
         for assignment in &self.set {
-            builder = builder.config(parse_assignment(assignment).map_err(usage)?);
+            let changes = parse_assignment(assignment).with_context(|| format!("--set {assignment}")).map_err(usage)?;
+            builder = builder.config(changes);
+            builder.resolved_config().with_context(|| format!("--set {assignment}")).map_err(usage)?;
         }
         Ok(builder)
     }

@@ -6,22 +6,37 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
+use manege::Environment;
+use manege::collector::Checksum;
 use manege::replay::Dump;
+use manege_systems::error::StepError;
 use manege_systems::step::AutoReset;
+use serde_json::{Value, json};
 
+use super::collect::progress_bar;
+use super::describe::{plain, table};
 use super::interrupt::Interrupt;
 use super::options::EnvironmentOptions;
 use super::{Failure, print, running, usage};
 
 /// Drive rows with given actions and write everything that was computed.
+///
+/// The actions file holds `actions` (T, N, A): T control steps of N rows. The initial file may hold `qpos` (N, nq),
+/// `qvel` (N, nv), commands by name, as `twist` (N, 3), and per-row task state by name, as `gait_phase` (N, k); what it
+/// does not hold is as a reset leaves it.
+///
+/// The dump holds, for the state before the first step and after every step, qpos, qvel, obs/GROUP and command/NAME
+/// (T + 1, N, columns); for every step ctrl, reward, reward/TERM (value × weight, before the control period),
+/// terminated, truncated, termination/TERM and final_obs/GROUP (zero where no episode ended); and names, a JSON text
+/// that tells which columns are whose.
+///
+/// If a step fails, for instance by an action that is not a finite number, the dump holds the steps before it.
 #[derive(Args)]
-#[command(
-    after_help = "The actions file holds `actions` (T, N, A). The initial file may hold `qpos` (N, nq), `qvel` (N, nv),
-commands by name, as `twist` (N, 3), and per-row task state by name, as `gait_phase` (N, k).
+#[command(after_help = "Examples:
+  manege replay go2_joystick_flat --actions actions.npz --dump dump.npz
+  manege replay go2_joystick_flat --actions actions.npz --initial start.npz --dump dump.npz --no-randomization
 
-Example:
-  manege replay go2_joystick_flat --actions actions.npz --initial start.npz --dump out.npz --no-randomization"
-)]
+In Python: numpy.load('dump.npz')['obs/policy'] has shape (T + 1, N, columns).")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     environment: EnvironmentOptions,
@@ -45,6 +60,10 @@ pub(crate) struct Arguments {
     /// When rows whose episode ended start the next one
     #[arg(long, value_name = "MODE", default_value = "same-step")]
     autoreset: AutoResetMode,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -84,27 +103,89 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(initial) = initial {
         environment.set_initial(&initial).map_err(usage)?;
     }
-    let mut dump = Dump::new(&mut environment);
+    let mut dump = arguments.dump.as_ref().map(|_| Dump::new(&mut environment));
+    let mut counts = Counts::default();
     let per_step = rows * environment.action_width();
     let steps = actions.len() / per_step.max(1);
+    let progress = progress_bar(steps as u64);
     let mut failure = None;
-    for step in 0..steps {
-        if interrupt.is_asked() {
-            eprintln!("interrupted after {step} of {steps} control steps; what was computed is kept");
-            break;
-        }
+    while counts.steps < steps && interrupt.signal().is_none() {
+        let step = counts.steps;
         if let Err(error) = environment.step(&actions[step * per_step..][..per_step]) {
-            failure = Some(anyhow!(error).context(format!("control step {step} of {steps}")));
+            let mut place = format!("control step {step} of {steps}");
+            if let StepError::AwaitingReset { .. } = error {
+                place.push_str(", for which `--autoreset disabled` leaves nobody to reset rows");
+            }
+            failure = Some(anyhow!(error).context(place));
             break;
         }
-        dump.add_step(&mut environment);
+        counts.add_step(&environment);
+        if let Some(dump) = &mut dump {
+            dump.add_step(&mut environment);
+        }
+        progress.inc(1);
     }
-    let done = dump.steps();
-    if let Some(path) = &arguments.dump {
+    progress.finish_and_clear();
+
+    let mut kept = "which were not written".to_owned();
+    if let (Some(path), Some(dump)) = (&arguments.dump, &dump) {
         dump.write(path).with_context(|| format!("cannot write {}", path.display())).map_err(running)?;
+        kept = format!("which are in {}", path.display());
     }
-    match failure {
-        Some(error) => Err(running(error.context(format!("replay ended after {done} control steps, which are kept")))),
-        None => print(&format!("replayed {done} control steps of {rows} rows")),
+    let done = counts.steps;
+    if let Some(error) = failure {
+        return Err(running(error.context(format!("replay ended after {done} control steps, {kept}"))));
+    }
+    let interrupted = interrupt.signal().filter(|_| done < steps);
+    if interrupted.is_some() {
+        eprintln!("interrupted after {done} of {steps} control steps, {kept}");
+    }
+    let json = counts.to_json(&environment);
+    if arguments.json {
+        print(&serde_json::to_string(&json).map_err(running)?)?;
+    } else {
+        let mut table = table(["replayed", ""]);
+        for (key, value) in json.as_object().into_iter().flatten() {
+            table.add_row([key.clone(), plain(value)]);
+        }
+        print(&table.to_string())?;
+    }
+    interrupted.map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
+}
+
+/// What a replay came to.
+#[derive(Default)]
+struct Counts {
+    steps: usize,
+    terminated: usize,
+    truncated: usize,
+    diverged: usize,
+    checksum: Checksum,
+}
+
+impl Counts {
+    fn add_step(&mut self, environment: &Environment) {
+        let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();
+        self.steps += 1;
+        self.terminated += count(environment.terminated());
+        self.truncated += count(environment.truncated());
+        self.diverged += count(environment.diverged());
+        self.checksum.add_step(environment);
+    }
+
+    fn to_json(&self, environment: &Environment) -> Value {
+        json!({
+            "task": environment.task(),
+            "preset": environment.preset(),
+            "backend": environment.engine(),
+            "envs": environment.rows(),
+            "steps": self.steps,
+            "threads": environment.threads(),
+            "seed": environment.seed(),
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "diverged_rows": self.diverged,
+            "checksum": self.checksum.to_string(),
+        })
     }
 }

@@ -47,9 +47,9 @@ pub enum StepSystems {
     Command,
     /// Observations of all rows; those of rows that are over are kept as final observations.
     Observation,
-    /// The [`ResetSchedule`] runs if any row asks for it.
+    /// The [`ResetSchedule`] runs if any row asks for it, and recorders look at the step.
     Reset,
-    /// The step is complete, and recorders look at it.
+    /// The step is complete.
     Recorder,
 }
 
@@ -94,6 +94,13 @@ pub enum ResetSystems {
     Observation,
     /// Recorders look at the rows, whose new episode has begun, and the tags are removed.
     Finish,
+}
+
+/// Recorders see the whole world, so nothing can be beside them: they have places of their own between the public sets.
+#[derive(SystemSet, Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum RecorderHooks {
+    PreReset,
+    PostReset,
 }
 
 fn strict(schedule: &mut Schedule) {
@@ -158,10 +165,8 @@ pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
         StepSystems::Event => schedule.add_systems(event::step_and_interval_events.in_set(set)),
         StepSystems::Command => schedule.add_systems(command::compute_commands.in_set(set)),
         StepSystems::Observation => schedule.add_systems(observation::compute_observations.in_set(set)),
-        StepSystems::Reset => schedule.add_systems(reset::run_resets.in_set(set)),
-        StepSystems::Recorder => {
-            schedule.add_systems((recorder::record_post_step, timing::end_step).chain().in_set(set))
-        }
+        StepSystems::Reset => schedule.add_systems((reset::run_resets, recorder::record_post_step).chain().in_set(set)),
+        StepSystems::Recorder => schedule.add_systems(timing::end_step.in_set(set)),
         StepSystems::Task => schedule,
     };
 }
@@ -174,6 +179,7 @@ pub fn reset_schedule() -> Schedule {
     schedule.configure_sets(
         (
             ResetSystems::Begin,
+            RecorderHooks::PreReset,
             ResetSystems::Curriculum,
             ResetSystems::Event,
             ResetSystems::Command,
@@ -181,12 +187,14 @@ pub fn reset_schedule() -> Schedule {
             ResetSystems::Managers,
             ResetSystems::Task,
             ResetSystems::Observation,
+            RecorderHooks::PostReset,
             ResetSystems::Finish,
         )
             .chain(),
     );
     schedule.add_systems((
-        (reset::begin_reset, recorder::record_pre_reset).chain().in_set(ResetSystems::Begin),
+        reset::begin_reset.in_set(ResetSystems::Begin),
+        recorder::record_pre_reset.in_set(RecorderHooks::PreReset),
         curriculum::update_at_reset.in_set(ResetSystems::Curriculum),
         (reset::begin_episodes, event::reset_events).chain().in_set(ResetSystems::Event),
         command::reset_commands.in_set(ResetSystems::Command),
@@ -204,7 +212,8 @@ pub fn reset_schedule() -> Schedule {
         (command::compute_reset_commands, observation::compute_reset_observations)
             .chain()
             .in_set(ResetSystems::Observation),
-        (recorder::record_post_reset, reset::finish_reset).chain().in_set(ResetSystems::Finish),
+        recorder::record_post_reset.in_set(RecorderHooks::PostReset),
+        reset::finish_reset.in_set(ResetSystems::Finish),
     ));
     schedule
 }

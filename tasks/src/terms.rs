@@ -5,6 +5,9 @@
 
 pub mod events;
 pub mod gait;
+pub mod gait_pair;
 pub mod observations;
+mod resolve;
 pub mod rewards;
+pub mod sensed;
 pub mod terminations;

@@ -95,12 +95,7 @@ fn paragraph(path: &Path, finding: &Result<Finding, MotionError>) -> String {
     if let Some(objection) = objection {
         text.push_str(&format!("  {objection}\n"));
     }
-    text.push_str(&format!(
-        "  {} frames at {} Hz, {:.2} s\n",
-        motion.frames(),
-        motion.rate(),
-        motion.duration()
-    ));
+    text.push_str(&format!("  {} frames at {} Hz, {:.2} s\n", motion.frames(), motion.rate(), motion.duration()));
     let errors = [
         ("positions", "m", &fit.position),
         ("orientations", "rad", &fit.orientation),

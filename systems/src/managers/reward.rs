@@ -130,10 +130,9 @@ impl RewardManager {
         for (i, (term, &weight)) in self.terms.iter().zip(&self.weights).enumerate() {
             let mut weighted = 0.0;
             if weight != 0.0 {
-                let value = term.value(view);
-                if value.is_finite() {
-                    weighted = value * weight;
-                } else {
+                weighted = term.value(view) * weight;
+                if !weighted.is_finite() {
+                    weighted = 0.0;
                     finite = false;
                 }
             }
@@ -149,9 +148,9 @@ impl RewardManager {
     /// Names the first term that is not finite for some row, with the rows.
     fn blame<'a>(&self, views: impl Iterator<Item = RowView<'a>> + Clone) -> Option<StepError> {
         let active = self.terms.iter().zip(&self.weights).zip(&self.names).filter(|((_, weight), _)| **weight != 0.0);
-        for ((term, _), name) in active {
+        for ((term, weight), name) in active {
             let mut rows: Vec<Row> =
-                views.clone().filter(|view| !term.value(view).is_finite()).map(|view| view.row()).collect();
+                views.clone().filter(|view| !(term.value(view) * weight).is_finite()).map(|view| view.row()).collect();
             if !rows.is_empty() {
                 rows.sort_unstable();
                 let count = rows.len();

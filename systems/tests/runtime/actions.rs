@@ -64,8 +64,8 @@ fn the_environment_goes_on_as_if_the_bad_action_had_not_been() {
 #[test]
 fn large_but_finite_actions_are_the_policys_own_business() {
     let mut env = Env::started(&config(), options(ROWS));
-    env.try_step(&bad_value(3, 1e15)).unwrap();
-    assert_eq!(env.term(1, 1, "action"), [0.5, 1e15]);
+    env.try_step(&bad_value(3, 1e6)).unwrap();
+    assert_eq!(env.term(1, 1, "action"), [0.5, 1e6]);
     assert!(env.qpos(1).iter().all(|value| value.is_finite()));
 }
 

@@ -357,7 +357,6 @@ mod tests {
         permute_bodies(&mut motion, &order);
         let text = complaint(&motion, &mut robot);
         assert!(text.contains("body 4 is where `right_knee_link` should be"), "{text}");
-        assert!(text.contains("`left_knee_link`") || text.contains("`right_knee_link` is"), "{text}");
     }
 
     /// The pelvis and the waist's first link have one origin, as have the waist's second and the torso: angles count too.

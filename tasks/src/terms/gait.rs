@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use manege_components::TaskState;
 use manege_systems::build::{BuildContext, BuildError};
-use manege_systems::config::{ConfigError, TermParams};
+use manege_systems::config::TermParams;
 use manege_systems::handles::{StateSlice, TaskSlice};
 use manege_systems::managers::observation::{ObservationTerm, observation};
 use manege_systems::managers::reward::{RewardTerm, reward};
@@ -12,8 +12,10 @@ use manege_systems::row_view::RowView;
 use manege_systems::schedule::StepSystems;
 use serde::{Deserialize, Serialize};
 
-/// Name of the per-row state that holds the phase.
-const PHASE: &str = "gait_phase";
+use super::resolve;
+
+/// Name of the per-row state that holds a gait's phase or phases.
+pub(super) const PHASE: &str = "gait_phase";
 
 /// A phase in `[0, 1)` per row that advances by `frequency` × control period in every control step.
 ///
@@ -41,11 +43,7 @@ struct SharedGaitClockState {
 impl TermParams<dyn TaskSystems> for SharedGaitClock {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn TaskSystems>, BuildError> {
         if !(self.frequency.is_finite() && self.frequency >= 0.0) {
-            return Err(ConfigError::Impossible {
-                path: "frequency".to_owned(),
-                message: format!("{} Hz is no frequency", self.frequency),
-            }
-            .into());
+            return Err(resolve::impossible("frequency", format!("{} Hz is no frequency", self.frequency)));
         }
         let advance = (self.frequency * context.control_period()) as f32;
         Ok(Box::new(Clock { phase: context.register_task_state(PHASE, 1)?, advance }))
@@ -123,26 +121,25 @@ pub struct SwingFootHeight {
     pub scale: f64,
 }
 
-/// Sensors and offsets of the feet, paired.
+/// Sensors, of `width` values each, and offsets of the feet, paired.
 fn feet(
     context: &mut BuildContext<'_>,
     sensors: &[String],
+    width: usize,
     offsets: &[f32],
 ) -> Result<Vec<(StateSlice, f32)>, BuildError> {
     if sensors.is_empty() || sensors.len() != offsets.len() {
-        return Err(ConfigError::Impossible {
-            path: "offsets".to_owned(),
-            message: format!("{} sensors need as many offsets, not {}", sensors.len(), offsets.len()),
-        }
-        .into());
+        let message = format!("{} sensors need as many offsets, not {}", sensors.len(), offsets.len());
+        return Err(resolve::impossible("offsets", message));
     }
-    sensors.iter().zip(offsets).map(|(name, &offset)| Ok((context.sensor(name)?, offset))).collect()
+    let foot = |(name, &offset): (&String, &f32)| Ok((resolve::sensor(context, "sensors", name, width)?, offset));
+    sensors.iter().zip(offsets).map(foot).collect()
 }
 
 impl TermParams<dyn RewardTerm> for FootContact {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
         let phase = context.task_state(PHASE)?;
-        let feet = feet(context, &self.sensors, &self.offsets)?;
+        let feet = feet(context, &self.sensors, 1, &self.offsets)?;
         let Self { stance, threshold, .. } = *self;
         Ok(reward(move |row| {
             let agreeing = feet
@@ -159,8 +156,9 @@ impl TermParams<dyn RewardTerm> for FootContact {
 impl TermParams<dyn RewardTerm> for SwingFootHeight {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
         let phase = context.task_state(PHASE)?;
-        let feet = feet(context, &self.sensors, &self.offsets)?;
-        let Self { stance, height, scale, .. } = *self;
+        let feet = feet(context, &self.sensors, 3, &self.offsets)?;
+        let Self { stance, height, .. } = *self;
+        let scale = resolve::positive("scale", self.scale)?;
         Ok(reward(move |row| {
             let sum: f64 = feet
                 .iter()

@@ -5,11 +5,13 @@
 
 use glam::DVec3;
 use manege_systems::build::{BuildContext, BuildError};
-use manege_systems::config::{ConfigError, TermParams};
+use manege_systems::config::{PerName, TermParams};
 use manege_systems::handles::StateSlice;
 use manege_systems::managers::reward::{RewardTerm, reward};
 use manege_systems::row_view::RowView;
 use serde::{Deserialize, Serialize};
+
+use super::resolve;
 
 /// The floating root's velocity in its body frame.
 #[derive(Clone, Copy)]
@@ -28,13 +30,6 @@ impl BodyVelocity {
     }
 }
 
-fn variance(std: f64) -> Result<f64, BuildError> {
-    if std.is_finite() && std > 0.0 {
-        return Ok(std * std);
-    }
-    Err(ConfigError::Impossible { path: "std".to_owned(), message: format!("{std} is not positive") }.into())
-}
-
 /// `exp(-|c_xy - v_xy|² / std²)`: how well the planar velocity follows the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,9 +42,9 @@ pub struct TrackLinearVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackLinearVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = context.command(&self.command)?;
+        let command = resolve::velocity_command(context, &self.command)?;
         let velocity = BodyVelocity::resolve(context)?;
-        let variance = variance(self.std)?;
+        let variance = resolve::positive("std", self.std)?.powi(2);
         Ok(reward(move |row| {
             let (wanted, velocity) = (row.command(command), velocity.linear(row));
             let error = (f64::from(wanted[0]) - velocity.x).powi(2) + (f64::from(wanted[1]) - velocity.y).powi(2);
@@ -70,9 +65,9 @@ pub struct TrackAngularVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackAngularVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = context.command(&self.command)?;
+        let command = resolve::velocity_command(context, &self.command)?;
         let angular = context.root_angular_velocity()?;
-        let variance = variance(self.std)?;
+        let variance = resolve::positive("std", self.std)?.powi(2);
         Ok(reward(move |row| {
             let error = f64::from(row.command(command)[2]) - row.vec3(angular).z;
             (-error * error / variance).exp() as f32
@@ -145,5 +140,40 @@ impl TermParams<dyn RewardTerm> for DefaultPoseDeviation {
         Ok(reward(move |row| {
             row.state(positions).iter().zip(&default).map(|(q, default)| (q - default).abs()).sum::<f64>() as f32
         }))
+    }
+}
+
+/// `Σ w_i (q_i - q_default,i)²`: the joints off the default pose, some counting more than others, rad².
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedPoseDeviation {
+    /// Factor for all joints, or for those that a pattern matches; every joint needs one.
+    pub weights: PerName<f64>,
+}
+
+impl TermParams<dyn RewardTerm> for WeightedPoseDeviation {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let positions = context.joint_positions()?;
+        let joints: Vec<usize> = (0..context.info().joints.len()).collect();
+        let weights = context.per_joint(&joints, &self.weights, None)?;
+        if let Some(bad) = weights.iter().find(|weight| !weight.is_finite()) {
+            return Err(resolve::impossible("weights", format!("{bad} is not a finite number")));
+        }
+        let joints: Vec<(f64, f64)> = context.default_joint_positions().into_iter().zip(weights).collect();
+        Ok(reward(move |row| {
+            let squares = row.state(positions).iter().zip(&joints).map(|(q, (default, w))| w * (q - default).powi(2));
+            squares.sum::<f64>() as f32
+        }))
+    }
+}
+
+/// 1, in every control step that the episode lasts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alive {}
+
+impl TermParams<dyn RewardTerm> for Alive {
+    fn build(&self, _context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        Ok(reward(|_| 1.0))
     }
 }

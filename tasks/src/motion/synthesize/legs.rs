@@ -124,11 +124,10 @@ fn solution<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> O
         if matrix[column][column].abs() < 1e-12 {
             return None;
         }
+        let eliminated = matrix[column];
         for row in column + 1..N {
-            let factor = matrix[row][column] / matrix[column][column];
-            for k in column..N {
-                matrix[row][k] -= factor * matrix[column][k];
-            }
+            let factor = matrix[row][column] / eliminated[column];
+            matrix[row].iter_mut().zip(eliminated).for_each(|(value, pivot)| *value -= factor * pivot);
             right[row] -= factor * right[column];
         }
     }
