@@ -108,3 +108,22 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow!("no such file").context("cannot read a.npz: no such file").context("step 3");
+        assert_eq!(with_causes(&error), "step 3: cannot read a.npz: no such file");
+    }
+}

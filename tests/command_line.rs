@@ -103,6 +103,35 @@ fn wrong_usage_is_one_error_that_names_the_right_thing() {
 }
 
 #[test]
+fn a_wrong_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let good = file("good.toml", "[rewards.contact]\nweight = 3.0\n");
+    let (unknown, broken) = (file("unknown.toml", "[rewards.contct]\n"), file("broken.toml", "weight ="));
+    let task = "go2_joystick_flat";
+    let json = json(&["describe", task, "--json", "--config", text(&good), "--set", "rewards.action_rate.weight=0"]);
+    let weight = |name: &str| {
+        let terms = json["rewards"].as_array().expect("a list");
+        terms.iter().find(|term| term["name"] == name).expect("the term")["weight"].clone()
+    };
+    assert_eq!((weight("contact"), weight("action_rate")), (3.0.into(), 0.0.into()));
+    for (option, path, expected) in [
+        ("--config", unknown, "did you mean `contact`"),
+        ("--config", broken.clone(), "not TOML"),
+        ("--config", folder.path().join("none.toml"), "cannot read"),
+        ("--out", broken, "cannot write"),
+    ] {
+        let (status, stderr) = failure(&["collect", task, "--config", text(&good), option, text(&path)]);
+        assert_eq!(status, Some(2), "{stderr}");
+        assert!(stderr.contains(text(&path)) && stderr.contains(expected), "{stderr}");
+    }
+}
+
+#[test]
 fn shards_hold_every_transition_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("data");

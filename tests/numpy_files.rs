@@ -50,11 +50,8 @@ fn a_dump_is_driven_by_actions_and_states_that_numpy_wrote() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
     succeed(prepare.arg("prepare").arg(folder.path()));
-    let files = [
-        ("--actions", &*file("actions.npz")),
-        ("--initial", &*file("initial.npz")),
-        ("--dump", &*file("dump.npz")),
-    ];
+    let files =
+        [("--actions", &*file("actions.npz")), ("--initial", &*file("initial.npz")), ("--dump", &*file("dump.npz"))];
     manege(&["replay", "go2_joystick_flat"], &files);
     succeed(check.arg("check").arg(folder.path()));
 }

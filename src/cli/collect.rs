@@ -106,12 +106,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if interrupt.signal().is_some() {
             break;
         }
-        match step(&mut collector, &mut *policy, ring.as_mut(), shards.as_mut()) {
-            Ok(()) => {}
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
+        if let Err(error) = step(&mut collector, &mut *policy, ring.as_mut(), shards.as_mut()) {
+            failure = Some(error);
+            break;
         }
         let environment = collector.environment();
         stepping += environment.timings().total;

@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 use bevy_ecs::prelude::*;
 use glam::{DQuat, DVec3};
-use manege_components::rotation;
+use manege_components::{Row, rotation};
 
 use crate::backend::{Backend, BackendError, FieldWrite, ModelField, ModelInfo, StateWrite, WriteKind};
 use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
@@ -63,6 +63,13 @@ impl Staging {
             touched: false,
             fields,
         }
+    }
+
+    /// What the backend holds of a model parameter for a row; `None` if no term varies it.
+    #[must_use]
+    pub fn committed(&self, field: ModelField, row: Row) -> Option<&[f64]> {
+        let values = self.fields.iter().find(|values| values.field == field)?;
+        values.committed.get(row.index() * values.width..(row.index() + 1) * values.width)
     }
 
     /// Opens a write that restarts rows: each begins from the default configuration at rest.
