@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use bevy_ecs::component::Mutable;
-use bevy_ecs::prelude::{Component, Entity, Mut, Schedule, World};
+use bevy_ecs::prelude::{Component, Entity, Schedule, World};
 use manege_components::*;
 use manege_systems::backend::mujoco::{MujocoBuilder, PhysicsOptions};
 use manege_systems::buffers::StepBuffers;
@@ -97,11 +96,6 @@ impl Env {
 
     pub fn get<C: Component>(&self, row: usize) -> &C {
         self.world.get(self.entity(row)).expect("every row carries it")
-    }
-
-    pub fn get_mut<C: Component<Mutability = Mutable>>(&mut self, row: usize) -> Mut<'_, C> {
-        let entity = self.entity(row);
-        self.world.get_mut(entity).expect("every row carries it")
     }
 
     pub fn qpos(&self, row: usize) -> &[f64] {

@@ -5,9 +5,12 @@ mod terms;
 
 mod actions;
 mod autoreset;
+mod config;
 mod curriculum;
 mod determinism;
+mod events;
 mod metrics;
+mod observations;
 mod order;
 mod quarantine;
 mod recorder;
