@@ -26,7 +26,7 @@ use super::{Failure, print, running, usage};
 /// the old episode.
 ///
 /// With --out, transitions go to a folder as shards of up to 64 MiB: transitions-00000.npz, ... with the arrays
-/// obs/GROUP, next_obs/GROUP, actions, rewards, terminated and truncated, control steps first, then rows. A shard is
+/// `obs/GROUP`, `next_obs/GROUP`, actions, rewards, terminated and truncated, control steps first, then rows. A shard is
 /// whole from the moment it has its name. meta.json says what the shards are and which there are.
 ///
 /// Times are means per control step: physics, the managers around it, the resets, and the collector, which is all else

@@ -27,7 +27,7 @@ use super::{Failure, print, running, usage};
 ///
 /// The dump holds, for the state before the first step and after every step, qpos, qvel, obs/GROUP and command/NAME
 /// (T + 1, N, columns); for every step ctrl, reward, reward/TERM (value × weight, before the control period),
-/// terminated, truncated, termination/TERM and final_obs/GROUP (zero where no episode ended); and names, a JSON text
+/// terminated, truncated, termination/TERM and `final_obs/GROUP` (zero where no episode ended); and names, a JSON text
 /// that tells which columns are whose.
 ///
 /// If a step fails, for instance by an action that is not a finite number, the dump holds the steps before it.
