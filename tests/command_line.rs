@@ -84,7 +84,7 @@ fn describe_prints_the_agreed_keys_and_the_effective_values() {
 #[test]
 fn wrong_usage_is_one_error_that_names_the_right_thing() {
     let task = "go2_joystick_flat";
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["collect", "go2_joystik_flat"], "did you mean `go2_joystick_flat`"),
         (&["collect", "go2_joystick_flat:flash"], "did you mean `flashsac`"),
         (&["collect", task, "--set", "rewards.contct.weight=1"], "did you mean `contact`"),
@@ -93,6 +93,7 @@ fn wrong_usage_is_one_error_that_names_the_right_thing() {
         (&["collect", task, "--set", "physics.timestep=0"], "physics.timestep"),
         (&["collect", task, "--set", "physics.control_period=0.025"], "whole multiple"),
         (&["collect", task, "--set", "actions.joint_pos.joints=[\"FL_hip\"]"], "FL_hip_joint"),
+        (&["collect", task, "--envs", "4000000000"], "do not fit into memory"),
         (&["collect", task, "--policy", "zeroes"], "zeros, uniform, normal"),
     ];
     for (arguments, expected) in cases {

@@ -34,7 +34,8 @@ pub struct HistoryWidths {
 
 /// What the terms that look back remember of one row.
 ///
-/// Lines are rings; the observation manager knows where each term's line begins and how long it is.
+/// Delay lines are rings; histories run from the oldest frame to the newest. The observation manager knows where each
+/// term's line begins and how long it is.
 #[derive(Component, Debug, Clone, PartialEq)]
 pub struct ObservationHistory {
     /// Delay lines.

@@ -98,9 +98,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(usage)?;
     let mut collector = Collector::new(environment).map_err(running)?;
     let progress = progress_bar(arguments.steps);
-    let mut report = Report { checksum: Checksum::new(), elapsed: Duration::ZERO, collecting: Duration::ZERO };
+    let mut checksum = Checksum::new();
+    let (mut stepping, mut hashing) = (Duration::ZERO, Duration::ZERO);
     let started = Instant::now();
-    let mut stepping = Duration::ZERO;
     let mut failure = None;
     for _ in 0..arguments.steps {
         if interrupt.signal().is_some() {
@@ -113,17 +113,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let environment = collector.environment();
         stepping += environment.timings().total;
         // Reading every buffer once more is the run's proof, not its work.
-        let hashing = Instant::now();
-        report.checksum.add_step(environment);
-        report.elapsed += hashing.elapsed();
+        let pause = Instant::now();
+        checksum.add_step(environment);
+        hashing += pause.elapsed();
         progress.inc(1);
     }
+    let written = shards.map(ShardWriter::finish).transpose();
     // What the checksum took does not count.
-    report.elapsed = started.elapsed().saturating_sub(report.elapsed);
-    report.collecting = report.elapsed.saturating_sub(stepping);
+    let elapsed = started.elapsed().saturating_sub(hashing);
+    let report = Report { checksum, elapsed, collecting: elapsed.saturating_sub(stepping) };
     progress.finish_and_clear();
 
-    let written = shards.map(ShardWriter::finish).transpose();
     let (done, asked) = (collector.statistics().steps(), arguments.steps);
     let kept = match (&written, &arguments.out) {
         (Ok(Some(written)), Some(folder)) if written.steps == done => format!("they are in {}", folder.display()),

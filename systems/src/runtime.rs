@@ -68,6 +68,9 @@ impl RuntimeOptions {
     }
 }
 
+/// What a row takes at the least, bytes: its components and buffers, and its state in the engine.
+const LEAST_ROW_BYTES: usize = 4096;
+
 /// Spawns the rows into `world`, inserts the managers and buffers as resources, and adds both schedules.
 ///
 /// Afterwards the world is ready for [`reset_all`]; then for [`step`], once per control step. `extend` gets the two
@@ -88,6 +91,11 @@ pub fn install(
         if count == 0 || u32::try_from(count).is_err() {
             return Err(BuildError::Zero { what });
         }
+    }
+    // Asked for here, a size that the machine does not have is an error; later it would end the process.
+    let memory = options.rows.checked_mul(LEAST_ROW_BYTES).map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes));
+    if !matches!(memory, Some(Ok(()))) {
+        return Err(BuildError::Memory { rows: options.rows });
     }
     config.validate()?;
     let substeps = config.physics.substeps()?;

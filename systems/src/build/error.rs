@@ -86,6 +86,12 @@ pub enum BuildError {
     /// A curriculum that begins with numbers that make no sense.
     #[error("the environment cannot start: {0}")]
     Start(String),
+    /// More rows than fit into memory.
+    #[error("{rows} rows do not fit into memory")]
+    Memory {
+        /// Number of rows.
+        rows: usize,
+    },
     /// Systems whose order is undefined, or another fault of the schedule.
     #[error("the schedule cannot be built: {0}")]
     Schedule(String),

@@ -20,7 +20,7 @@ use std::ops::Range;
 use bevy_ecs::prelude::*;
 use indexmap::IndexMap;
 use lines::Lines;
-use manege_components::{HistoryWidths, Observation, ObservationHistory, Row, StreamId, Streams};
+use manege_components::{HistoryWidths, Observation, ObservationHistory, StreamId, Streams};
 
 use crate::build::{BuildContext, BuildError};
 use crate::config::{Entry, PerColumn};
@@ -135,6 +135,12 @@ impl Group {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The group's columns in [`Observation::values`].
+    #[must_use]
+    pub fn columns(&self) -> Range<usize> {
+        self.columns.clone()
     }
 
     /// Number of columns.
@@ -293,7 +299,7 @@ impl ObservationManager {
         }
     }
 
-    /// Makes one row's observation and remembers it. Returns whether it is fit to be seen.
+    /// Makes one row's observation and remembers it. Returns false if there is something to [`report`](Self::report).
     fn observe(
         &self,
         view: &RowView<'_>,
@@ -312,8 +318,8 @@ impl ObservationManager {
                 let out = &mut out[term.columns.clone()];
                 let width = term.raw.len();
                 term.frame(raw, &mut out[..width], view, &memory.bias);
-                if group.looks_back && !group.policy.admit(&mut out[..width], group, view.row()) {
-                    // This step fails; the steps that would look back on it must not.
+                if group.looks_back && !group.policy.admit(&mut out[..width]) {
+                    // Even if this step fails: the steps that would look back on it must not.
                     sanitize(&mut out[..width]);
                     fit = false;
                 }
@@ -325,19 +331,21 @@ impl ObservationManager {
                 }
             }
             if !group.looks_back {
-                fit &= group.policy.admit(out, group, view.row());
+                fit &= group.policy.admit(out);
             }
         }
         fit
     }
 
-    /// Names the first term that is not finite in any of the rows, by making the frame of every term again.
-    fn blame<'a>(
+    /// Names the terms that are not finite in any of the rows, by making the frame of every term again: the first one in
+    /// an error if its group wants one, else all of them in warnings.
+    fn report<'a>(
         &self,
         rows: impl Iterator<Item = (RowView<'a>, &'a Observation, &'a ObservationHistory)> + Clone,
-    ) -> Option<StepError> {
+    ) -> Result<(), StepError> {
         let mut frame = vec![0.0; self.raw_width()];
-        for group in self.groups.iter().filter(|group| group.policy == NanPolicy::Error) {
+        let reported = |group: &&Group| matches!(group.policy, NanPolicy::Error | NanPolicy::Warn);
+        for group in self.groups.iter().filter(reported) {
             for term in &group.terms {
                 let frame = &mut frame[..term.raw.len()];
                 let mut bad = Vec::new();
@@ -347,37 +355,33 @@ impl ObservationManager {
                         bad.push(view.row());
                     }
                 }
-                if !bad.is_empty() {
-                    bad.sort_unstable();
-                    let count = bad.len();
-                    bad.truncate(10);
-                    return Some(StepError::NotFinite {
-                        manager: "observation",
-                        term: format!("{}/{}", group.name, term.name),
-                        count,
-                        first: bad,
-                    });
+                if bad.is_empty() {
+                    continue;
                 }
+                bad.sort_unstable();
+                let count = bad.len();
+                bad.truncate(10);
+                let term = format!("{}/{}", group.name, term.name);
+                if group.policy == NanPolicy::Error {
+                    return Err(StepError::NotFinite { manager: "observation", term, count, first: bad });
+                }
+                tracing::warn!(term, rows = count, first = ?bad, "an observation is not finite and becomes 0");
             }
         }
-        None
+        Ok(())
     }
 }
 
 impl NanPolicy {
-    /// Deals with values that are not finite. Returns false if they end the step.
-    fn admit(self, values: &mut [f32], group: &Group, row: Row) -> bool {
+    /// Deals with values that are not finite. Returns false if there were any to report.
+    fn admit(self, values: &mut [f32]) -> bool {
         if self == Self::Off || all_finite(values) {
             return true;
         }
-        if self == Self::Error {
-            return false;
+        if self != Self::Error {
+            sanitize(values);
         }
-        if self == Self::Warn {
-            tracing::warn!(row = row.0, group = group.name, "an observation is not finite and becomes 0");
-        }
-        sanitize(values);
-        true
+        self == Self::Sanitize
     }
 }
 

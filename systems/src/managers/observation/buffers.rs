@@ -122,7 +122,7 @@ pub(crate) fn compute_observations(
         let took_part = rows.iter().filter(|(_, _, termination, ..)| !termination.idle);
         let observed: Vec<_> =
             took_part.map(|(columns, _, _, observation, memory)| (columns.view(), observation, memory)).collect();
-        if let Some(error) = manager.blame(observed.iter().copied()) {
+        if let Err(error) = manager.report(observed.iter().copied()) {
             return status.fail(error);
         }
     }
@@ -160,7 +160,7 @@ pub(crate) fn compute_reset_observations(
     if !fit {
         let observed: Vec<_> =
             rows.iter().map(|(columns, _, observation, memory)| (columns.view(), observation, memory)).collect();
-        if let Some(error) = manager.blame(observed.iter().copied()) {
+        if let Err(error) = manager.report(observed.iter().copied()) {
             status.fail(error);
         }
     }

@@ -46,15 +46,14 @@ impl Lines {
             let capacity = delay.max_lag as usize + 1;
             let ring = &mut memory.delay[ring.clone()];
             ring[appended as usize % capacity * width..][..width].copy_from_slice(&out[..width]);
-            // The first frame is all there is: the first lag is drawn when there is something to choose, and only a later
-            // one can be kept instead.
-            let first = appended == 1;
-            let due = appended > 0 && (appended - 1 + memory.phase[self.index]).is_multiple_of(delay.update_period);
-            if first || due {
-                let draws = &mut lags.0.draws(self.stream, lags.1);
-                if first || !draws.chance(delay.hold_probability) {
-                    memory.lag[self.index] = draws.integer(delay.min_lag, delay.max_lag);
-                }
+            // The first frame is all there is: the first lag is drawn when there is something to choose.
+            if appended > 0 {
+                let lag = if delay.per_row {
+                    self.own_lag(delay, appended, memory.phase[self.index], lags)
+                } else {
+                    self.shared_lag(delay, appended == 1, lags)
+                };
+                memory.lag[self.index] = lag.unwrap_or(memory.lag[self.index]);
             }
             let seen = appended - memory.lag[self.index].min(appended);
             out[..width].copy_from_slice(&ring[seen as usize % capacity * width..][..width]);
@@ -72,5 +71,34 @@ impl Lines {
             }
             out.copy_from_slice(history);
         }
+    }
+    /// A row's new lag, unless it keeps the one that it has. A row without one always draws.
+    fn own_lag(&self, delay: &Delay, appended: u32, phase: u32, (streams, step): (&Streams, u64)) -> Option<u32> {
+        let first = appended == 1;
+        if !first && !(appended - 1 + phase).is_multiple_of(delay.update_period) {
+            return None;
+        }
+        let mut draws = streams.draws(self.stream, step);
+        (first || !draws.chance(delay.hold_probability)).then(|| draws.integer(delay.min_lag, delay.max_lag))
+    }
+
+    /// The lag that all rows have from this control step on, unless it is the one that they have.
+    ///
+    /// Rows begin at different times, so periods count control steps of the environment; and a row without a lag looks
+    /// back for the period in which the others drew theirs. In period 0 it cannot be kept.
+    fn shared_lag(&self, delay: &Delay, first: bool, (streams, step): (&Streams, u64)) -> Option<u32> {
+        let update_period = u64::from(delay.update_period);
+        if !first && !step.is_multiple_of(update_period) {
+            return None;
+        }
+        let period = step / update_period;
+        let oldest = if first { 0 } else { period };
+        // A lag that is always kept is that of period 0, however long ago that was.
+        let newest = if first && delay.hold_probability >= 1.0 { 0 } else { period };
+        (oldest..=newest).rev().find_map(|period| {
+            let mut draws = streams.draws(self.stream, period);
+            let kept = draws.chance(delay.hold_probability);
+            (period == 0 || !kept).then(|| draws.integer(delay.min_lag, delay.max_lag))
+        })
     }
 }

@@ -37,6 +37,7 @@ pub enum Noise {
         /// The noise.
         value: f32,
         /// What it does.
+        #[serde(default)]
         operation: NoiseOperation,
     },
     /// Uniform in `[min, max)`, drawn in every control step.
@@ -46,6 +47,7 @@ pub enum Noise {
         /// Greatest value.
         max: f32,
         /// What it does.
+        #[serde(default)]
         operation: NoiseOperation,
     },
     /// Normally distributed, drawn in every control step.
@@ -55,6 +57,7 @@ pub enum Noise {
         /// Standard deviation.
         std: f32,
         /// What it does.
+        #[serde(default)]
         operation: NoiseOperation,
     },
     /// Uniform in `[min, max)`, drawn at every reset, one value for each component, and added.
@@ -92,22 +95,21 @@ impl Noise {
     }
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let impossible = match *self {
-            Self::Constant { value, .. } => !value.is_finite(),
-            Self::Uniform { min, max, .. } | Self::UniformBias { min, max } => {
-                !(min <= max && min.is_finite() && max.is_finite())
+        let message = match *self {
+            Self::Constant { value, .. } if !value.is_finite() => format!("{value} is not a finite number"),
+            Self::Uniform { min, max, .. } | Self::UniformBias { min, max }
+                if !(min <= max && min.is_finite() && max.is_finite()) =>
+            {
+                format!("{min} to {max} is no finite range")
             }
-            Self::Gaussian { mean, std, .. } | Self::GaussianBias { mean, std } => {
-                !(std >= 0.0 && std.is_finite() && mean.is_finite())
+            Self::Gaussian { mean, std, .. } | Self::GaussianBias { mean, std }
+                if !(std >= 0.0 && std.is_finite() && mean.is_finite()) =>
+            {
+                format!("no normal distribution has the mean {mean} and the standard deviation {std}")
             }
+            _ => return Ok(()),
         };
-        if impossible {
-            return Err(ConfigError::Impossible {
-                path: "noise".to_owned(),
-                message: format!("{self:?} has an empty range, or a number that is not finite or negative"),
-            });
-        }
-        Ok(())
+        Err(ConfigError::Impossible { path: "noise".to_owned(), message })
     }
 
     /// Draws the values that are held until the next reset.

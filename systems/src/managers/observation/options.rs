@@ -13,14 +13,26 @@ pub struct Delay {
     pub min_lag: u32,
     /// Greatest lag, control steps.
     pub max_lag: u32,
-    /// Whether every row draws a lag of its own.
+    /// Whether every row draws a lag of its own. If not, all rows have the same lag in every control step.
+    #[serde(default = "yes")]
     pub per_row: bool,
     /// Probability that a lag due to be drawn again is kept.
+    #[serde(default)]
     pub hold_probability: f64,
-    /// Control steps between draws of the lag.
+    /// Control steps between draws of the lag: of the row's episode, or of the environment if the lag is shared.
+    #[serde(default = "one")]
     pub update_period: u32,
-    /// Whether rows draw their lags at different control steps of the period.
+    /// Whether rows draw their lags at different control steps of the period. Only for lags that are not shared.
+    #[serde(default)]
     pub per_row_phase: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn one() -> u32 {
+    1
 }
 
 impl Delay {
@@ -131,6 +143,9 @@ impl ObservationOptions {
             }
             if delay.update_period == 0 {
                 return fail("delay.update_period", "it must be at least 1".to_owned());
+            }
+            if delay.per_row_phase && !delay.per_row {
+                return fail("delay.per_row_phase", "rows that share a lag draw it at the same time".to_owned());
             }
         }
         if self.history_length > MAX_FRAMES {
