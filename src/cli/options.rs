@@ -40,7 +40,7 @@ pub(crate) struct EnvironmentOptions {
     #[arg(long)]
     no_corruption: bool,
 
-    /// Switch off events that vary the model or push, and draw resets at the centre of their ranges
+    /// Switch off events that vary the model or push, and draw resets at the centre of their ranges; commands are drawn as ever
     #[arg(long)]
     no_randomization: bool,
 
