@@ -47,6 +47,9 @@ pub enum Jacobian {
     Auto,
 }
 
+/// Physics steps in a control step beyond which a typing error is more likely than an intention.
+const MAX_SUBSTEPS: f64 = 1e6;
+
 /// How physics is stepped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +88,16 @@ impl PhysicsConfig {
             }
         }
         let ratio = self.control_period / self.timestep;
-        if (ratio - ratio.round()).abs() > 1e-9 * ratio.max(1.0) || ratio.round() < 1.0 || ratio > 1e6 {
+        if ratio > MAX_SUBSTEPS {
+            return impossible(
+                "timestep",
+                format!(
+                    "a control step of {} s would take more than {MAX_SUBSTEPS} physics steps",
+                    self.control_period
+                ),
+            );
+        }
+        if (ratio - ratio.round()).abs() > 1e-9 * ratio.max(1.0) || ratio.round() < 1.0 {
             let whole = ratio.round().max(1.0);
             return impossible(
                 "control_period",

@@ -33,6 +33,7 @@ fn each_mistake_is_named_with_what_would_be_right() {
         ("rewards.alive=3", "rewards.alive"),
         ("physics.timestep=0", "positive"),
         ("physics.control_period=0", "physics.control_period"),
+        ("physics.control_period=1e9", "more than 1000000 physics steps"),
         ("physics.control_period=0.021", "0.02 s would be"),
         ("episode_length=0", "episode_length"),
         ("keyframe=hom", "did you mean `home`"),
