@@ -25,7 +25,7 @@ pub struct Command {
     /// Errors accumulated over the episode, term after term.
     pub metrics: Box<[f32]>,
     /// Time until each term is drawn again, s.
-    pub time_left: Box<[f32]>,
+    pub time_left: Box<[f64]>,
     /// How often each term was drawn in this episode.
     pub resamplings: Box<[u32]>,
 }

@@ -6,7 +6,7 @@ use bevy_ecs::component::Component;
 #[derive(Component, Debug, Clone, PartialEq)]
 pub struct EventTimers {
     /// Time left, s, in the order of the events.
-    pub time_left: Box<[f32]>,
+    pub time_left: Box<[f64]>,
     /// How often each event fired in this episode.
     pub fired: Box<[u32]>,
 }

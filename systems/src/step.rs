@@ -117,6 +117,12 @@ pub struct Timing {
     pub max_episode_steps: u32,
 }
 
+/// Timers run out when less than this is left, s. They count whole control steps, so what single precision makes of a
+/// duration such as 0.1 s must not add one.
+pub(crate) fn timer_end(control_period: f64) -> f64 {
+    0.01 * control_period
+}
+
 /// The entity of each row, by row.
 #[derive(Resource, Debug, Default)]
 pub struct RowEntities(pub Vec<Entity>);

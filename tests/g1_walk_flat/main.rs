@@ -33,7 +33,7 @@ fn builder(preset: &str, rows: usize) -> EnvironmentBuilder {
 
 /// A number in `[-1, 1)` that looks random and depends on `i` alone.
 fn scatter(i: usize) -> f64 {
-    (f64::from(i as u32) * 12.9898).sin().mul_add(43_758.545_3, 0.0).rem_euclid(2.0) - 1.0
+    ((i as f64 * 12.9898).sin() * 43_758.545_3).rem_euclid(2.0) - 1.0
 }
 
 /// Rows at rest in the standing pose, with the root at `height` (m) and turned by `roll` about the world's x axis (rad).

@@ -214,7 +214,7 @@ impl EnvironmentConfig {
         for (name, group) in &mut changed.observations {
             let mut options = take_table(&mut groups, name, "observations.")?;
             let path = format!("observations.{name}");
-            let mut terms = take_table(&mut options, "terms", &path)?;
+            let mut terms = take_table(&mut options, "terms", &format!("{path}."))?;
             group.options = from_table(&path, options)?;
             for (term, entry) in &mut group.terms {
                 let path = format!("{path}.terms.");

@@ -67,7 +67,8 @@ pub fn merge(path: &str, base: &mut toml::Table, changes: &toml::Table) -> Resul
                 inner.clear();
                 inner.extend(changes.clone());
             }
-            (toml::Value::Table(_), change) if !change.is_table() && depth(&here) < 3 => {
+            (toml::Value::Table(inner), change) if !change.is_table() && depth(&here) < 3 => {
+                let keys: Vec<&str> = inner.keys().map(String::as_str).collect();
                 return Err(ConfigError::Value {
                     path: here,
                     message: format!("expected a table of keys ({}), not {}", keys.join(", "), change.type_str()),
@@ -80,9 +81,12 @@ pub fn merge(path: &str, base: &mut toml::Table, changes: &toml::Table) -> Resul
     Ok(())
 }
 
-/// Whether a table maps joint patterns to values: then its keys are the user's, not ours.
+/// Whether a table maps joint patterns to values: then its keys are the user's, not ours. A table of tables maps the names
+/// of terms, which may be any.
 fn is_pattern_map(table: &toml::Table) -> bool {
-    !table.is_empty() && table.keys().any(|key| key.contains(|c: char| !(c.is_alphanumeric() || c == '_')))
+    !table.is_empty()
+        && table.values().all(|value| !value.is_table())
+        && table.keys().any(|key| key.contains(|c: char| !(c.is_alphanumeric() || c == '_')))
 }
 
 fn depth(path: &str) -> usize {

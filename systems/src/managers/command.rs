@@ -14,7 +14,7 @@ use crate::config::{ConfigError, Entry};
 use crate::log::StepLog;
 use crate::row_view::{BaseColumns, RowView, Workers};
 use crate::staging::{StagedRow, Staging};
-use crate::step::{ResettingRows, Timing};
+use crate::step::{ResettingRows, Timing, timer_end};
 
 /// A row while a command term works on it.
 pub struct CommandRow<'a> {
@@ -90,7 +90,7 @@ struct Slot {
 pub struct CommandManager {
     slots: Vec<Slot>,
     widths: CommandWidths,
-    control_period: f32,
+    control_period: f64,
 }
 
 impl CommandManager {
@@ -137,7 +137,7 @@ impl CommandManager {
                 };
             }
         }
-        Ok(Self { slots, widths, control_period: context.control_period() as f32 })
+        Ok(Self { slots, widths, control_period: context.control_period() })
     }
 
     /// Names of the terms with their columns in the command, in order.
@@ -150,7 +150,7 @@ impl CommandManager {
     }
 
     /// One term's work on one row: errors, timer, resampling if due, update.
-    fn advance(&self, view: RowView<'_>, command: &mut Command, dt: f32) {
+    fn advance(&self, view: RowView<'_>, command: &mut Command, dt: f64) {
         for (index, slot) in self.slots.iter().enumerate() {
             let Command { values, scratch, metrics, time_left, resamplings } = command;
             let mut row = CommandRow {
@@ -162,17 +162,16 @@ impl CommandManager {
             };
             slot.term.update_metrics(&mut row);
             time_left[index] -= dt;
-            // The timer counts whole control steps: rounding of the subtractions must not add one.
-            if time_left[index] < 1e-6_f32.max(0.01 * self.control_period) {
+            if time_left[index] < timer_end(self.control_period) {
                 self.resample(slot, &mut row, &mut time_left[index], &mut resamplings[index]);
             }
             slot.term.update(&mut row);
         }
     }
 
-    fn resample(&self, slot: &Slot, row: &mut CommandRow<'_>, time_left: &mut f32, resamplings: &mut u32) {
+    fn resample(&self, slot: &Slot, row: &mut CommandRow<'_>, time_left: &mut f64, resamplings: &mut u32) {
         let mut draws = row.view.streams().draws(slot.stream, u64::from(*resamplings));
-        *time_left = draws.uniform_f32(slot.resampling_time[0], slot.resampling_time[1]);
+        *time_left = f64::from(draws.uniform_f32(slot.resampling_time[0], slot.resampling_time[1]));
         slot.term.resample(row, &mut draws);
         *resamplings += 1;
     }
@@ -185,7 +184,7 @@ pub(crate) fn compute_commands(
     workers: Res<Workers>,
     mut rows: Query<(BaseColumns, &Termination, &mut Command)>,
 ) {
-    let dt = timing.control_period as f32;
+    let dt = timing.control_period;
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
     for (columns, terminations, mut commands) in tables {
         workers.split(&mut commands, |start, commands| {

@@ -16,7 +16,7 @@ use crate::physics::{Physics, StateLayout};
 use crate::row_view::{RowColumns, RowView};
 use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::staging::{StagedRow, Staging};
-use crate::step::{Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
+use crate::step::{Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing, timer_end};
 
 /// A row while an event happens to it.
 pub struct EventRow<'a> {
@@ -109,7 +109,7 @@ enum Trigger {
     Reset { min_steps_between: u64, last: Vec<Option<u64>> },
     Step,
     RowTimer { seconds: [f32; 2], timer: usize },
-    GlobalTimer { seconds: [f32; 2], time_left: f32, fired: u64 },
+    GlobalTimer { seconds: [f32; 2], time_left: f64, fired: u64 },
 }
 
 struct Slot {
@@ -234,12 +234,9 @@ impl Saved for EventManager {
 }
 
 /// Draws the time until an interval event's next trigger, s.
-fn timer(streams: Streams, event: StreamId, fired: u64, seconds: [f32; 2]) -> f32 {
-    streams.draws(event.join("/timer"), fired).uniform_f32(seconds[0], seconds[1])
+fn timer(streams: Streams, event: StreamId, fired: u64, seconds: [f32; 2]) -> f64 {
+    f64::from(streams.draws(event.join("/timer"), fired).uniform_f32(seconds[0], seconds[1]))
 }
-
-/// Timers run out when less than this is left, s: rounding must not add a control step.
-const TIMER_END: f32 = 1e-6;
 
 impl Slot {
     /// Lets the event happen to one row.
@@ -309,7 +306,8 @@ pub(crate) fn step_and_interval_events(
     mut world: EventWorld,
     mut timers: Query<(&Row, &Streams, &Termination, &mut EventTimers)>,
 ) {
-    let dt = timing.control_period as f32;
+    let dt = timing.control_period;
+    let end = timer_end(dt);
     let rows = world.entities.0.len() as u32;
     let EventManager { slots, triggered, .. } = &mut *manager;
     for slot in slots.iter().filter(|slot| matches!(slot.trigger, Trigger::Step)) {
@@ -322,7 +320,7 @@ pub(crate) fn step_and_interval_events(
         match &mut slot.trigger {
             Trigger::GlobalTimer { seconds, time_left, fired } => {
                 *time_left -= dt;
-                if *time_left < TIMER_END {
+                if *time_left < end {
                     *fired += 1;
                     *time_left = timer(Streams::global(world.randomness.seed), slot.stream, *fired, *seconds);
                     triggered.extend(0..rows);
@@ -334,7 +332,7 @@ pub(crate) fn step_and_interval_events(
                         continue;
                     }
                     timers.time_left[*index] -= dt;
-                    if timers.time_left[*index] < TIMER_END {
+                    if timers.time_left[*index] < end {
                         timers.fired[*index] += 1;
                         let fired = u64::from(timers.fired[*index]);
                         timers.time_left[*index] = timer(*streams, slot.stream, fired, *seconds);

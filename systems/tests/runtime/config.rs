@@ -30,7 +30,9 @@ fn each_mistake_is_named_with_what_would_be_right() {
         ("observation.policy.corruption=false", "did you mean `observations`"),
         ("physics.timestp=0.01", "did you mean `timestep`"),
         ("rewards.alive.weight=\"much\"", "rewards.alive"),
-        ("rewards.alive=3", "rewards.alive"),
+        ("rewards.alive=3", "`rewards.alive`: expected a table of keys (enabled, weight"),
+        ("observations.policy.terms=3", "`observations.policy.terms`: expected a table"),
+        ("observations.policy.history_length=1000000", "observations.policy.history_length"),
         ("physics.timestep=0", "positive"),
         ("physics.control_period=0", "physics.control_period"),
         ("physics.control_period=1e9", "more than 1000000 physics steps"),
@@ -48,6 +50,18 @@ fn each_mistake_is_named_with_what_would_be_right() {
         let message = message(assignment);
         assert!(message.contains(expected), "`{assignment}`: {message}");
     }
+}
+
+#[test]
+fn terms_may_have_any_name() {
+    let mut config = config();
+    let alive = config.rewards["alive"].clone();
+    config.rewards.insert("still-alive".into(), alive);
+    config.apply(&parse_assignment("rewards.height.weight=7").expect("an assignment")).expect("a change");
+    let weights: Vec<f32> = config.rewards.values().map(|entry| entry.options.weight).collect();
+    assert_eq!(weights, [1.0, 7.0, -0.01, 1.0]);
+    config.apply(&parse_assignment("rewards.still-alive.weight=3").expect("an assignment")).expect("a change");
+    assert_eq!(config.rewards["still-alive"].options.weight, 3.0);
 }
 
 #[test]

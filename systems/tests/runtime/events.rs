@@ -78,6 +78,42 @@ fn timers_of_rows_begin_anew_at_resets_and_fire_at_the_exact_step() {
     assert_eq!(count, 40);
 }
 
+/// Control steps between triggers, or between draws of a command, that a timer of so many seconds should take.
+const LONG: [(f32, u32); 6] = [(2.0, 100), (3.0, 150), (5.0, 250), (7.5, 375), (8.0, 400), (20.1, 1005)];
+
+#[test]
+fn timers_of_many_control_steps_are_exact_too() {
+    for (seconds, steps) in LONG {
+        for global in [true, false] {
+            let (happened, term) = noting();
+            let mode = EventMode::Interval { seconds: [seconds, seconds], global };
+            let mut env = Env::started(&with_event(EventOptions { enabled: true, mode }, term), options(1));
+            for step in 1..=2 * steps {
+                env.step();
+                let due = step % steps == 0;
+                assert_eq!(take(&happened).len(), usize::from(due), "{seconds} s, global: {global}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_last_for_many_control_steps_are_exact_too() {
+    // A control step of 5 ms, of which rounding in single precision would be a large part after a minute.
+    for (seconds, steps) in [(20.0, 4000), (30.0, 6000)] {
+        let mut config = twist([seconds, seconds], [-1.0, 1.0]);
+        config.physics.control_period = 0.005;
+        config.observations.clear();
+        config.events.clear();
+        let mut env = Env::started(&config, options(1));
+        for step in 1..=steps + 1 {
+            env.step();
+            let draws = if step < steps { 1 } else { 2 };
+            assert_eq!(env.get::<Command>(0).resamplings[0], draws, "{seconds} s, step {step}");
+        }
+    }
+}
+
 #[test]
 fn a_global_timer_fires_for_all_rows_and_knows_no_resets() {
     let (happened, term) = noting();
@@ -120,6 +156,30 @@ fn model_fields_start_from_the_compiled_model_at_every_reset() {
     for (mass, compiled) in masses.iter().zip([0.0, 3.0, 0.4, 0.4]) {
         assert!((mass - 1.1 * compiled).abs() < 1e-12, "{masses:?}");
     }
+}
+
+#[test]
+fn rows_and_episodes_get_values_of_their_own() {
+    // Reports: mjlab PR 28 (fields varied at resets were the same in every row), UniLab 93 (some resets did not draw).
+    let mut config = config_without_accidents();
+    let scale = ScaleMass { range: [0.5, 1.5] };
+    config.events = [("mass".into(), Entry::new(EventOptions::reset(), scale))].into();
+    let mut env = Env::started(&config, options(3));
+    let masses = |env: &Env| -> Vec<f64> {
+        let staging = env.world.resource::<Staging>();
+        (0..3).map(|row| staging.committed(ModelField::BodyMass, Row(row)).expect("a varied field")[1]).collect()
+    };
+    let first = masses(&env);
+    assert!(first[0] != first[1] && first[1] != first[2] && first[0] != first[2], "{first:?}");
+    assert!(first.iter().all(|mass| (1.5..4.5).contains(mass)), "{first:?}");
+    env.step_ending(&[1]);
+    let second = masses(&env);
+    assert_eq!((second[0], second[2]), (first[0], first[2]));
+    assert_ne!(second[1], first[1], "an automatic reset draws");
+    env.reset_rows(&[2]);
+    let third = masses(&env);
+    assert_eq!((third[0], third[1]), (second[0], second[1]));
+    assert_ne!(third[2], second[2], "a reset by hand draws");
 }
 
 fn twist(resampling_time: [f32; 2], lin_vel_x: [f64; 2]) -> EnvironmentConfig {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use manege_components::{ObservationHistory, Row};
-use manege_systems::config::{Entry, EnvironmentConfig, PerColumn};
+use manege_systems::build::{BuildContext, BuildError};
+use manege_systems::config::{Entry, EnvironmentConfig, PerColumn, TermParams};
 use manege_systems::error::StepError;
 use manege_systems::managers::observation::{
     Delay, GroupConfig, GroupOptions, NanPolicy, Noise, NoiseOperation, ObservationOptions, ObservationTerm,
+    observation,
 };
 use proptest::prelude::*;
 
@@ -222,6 +224,87 @@ fn a_term_that_groups_share_is_computed_once_per_row() {
     let before = count.load(Ordering::Relaxed);
     env.step();
     assert_eq!(count.load(Ordering::Relaxed) - before, 7);
+}
+
+/// Two types of the same name and with the same parameters, as two crates may have them.
+mod one {
+    use super::*;
+
+    #[derive(Clone, serde::Serialize, serde::Deserialize)]
+    pub struct Number {}
+
+    impl TermParams<dyn ObservationTerm> for Number {
+        fn build(&self, _: &mut BuildContext<'_>) -> Result<Box<dyn ObservationTerm>, BuildError> {
+            Ok(observation(1, |_, out| out[0] = 1.0))
+        }
+    }
+}
+
+mod two {
+    use super::*;
+
+    #[derive(Clone, serde::Serialize, serde::Deserialize)]
+    pub struct Number {}
+
+    impl TermParams<dyn ObservationTerm> for Number {
+        fn build(&self, _: &mut BuildContext<'_>) -> Result<Box<dyn ObservationTerm>, BuildError> {
+            Ok(observation(1, |_, out| out[0] = 2.0))
+        }
+    }
+}
+
+#[test]
+fn terms_of_different_types_are_not_shared_although_they_are_called_the_same() {
+    let mut config = with_terms(vec![]);
+    let terms = &mut config.observations["policy"].terms;
+    terms.insert("first".into(), Entry::new(plain(), one::Number {}));
+    terms.insert("second".into(), Entry::new(plain(), two::Number {}));
+    assert_eq!(terms["first"].term.kind(), terms["second"].term.kind());
+    assert_eq!(Env::started(&config, options(1)).observation(0, 0), [1.0, 2.0]);
+}
+
+#[test]
+fn a_lag_is_drawn_from_its_range_at_once_however_seldom_it_is_drawn_again() {
+    let seldom = |per_row| Delay { per_row, update_period: 7, hold_probability: 0.9, ..Delay::steps(2, 3) };
+    for per_row in [true, false] {
+        let config = with_terms(vec![("seen", plain().delay(seldom(per_row)), clock())]);
+        let mut env = Env::started(&config, options(4));
+        // Resets fall into the middle of a period.
+        for (episode, ends) in [(1, 5), (2, 4), (3, 20)] {
+            for step in 1..=ends {
+                if episode < 3 && step == ends {
+                    env.step_ending(&[0, 1, 2, 3]);
+                    break;
+                }
+                env.step();
+                for row in 0..4 {
+                    let lag = frame(row, episode, step)[0] - env.term(0, row, "seen")[0];
+                    let range = 2.0_f32.min(step as f32)..=3.0_f32.min(step as f32);
+                    assert!(range.contains(&lag), "row {row}, episode {episode}, step {step}: lag {lag}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_finite_behind_a_delay_is_an_error_at_once_and_is_never_seen() {
+    let sick = observation_of(1, nothing, |row, (), out| out[0] = if row.clock().step == 4 { f32::NAN } else { 1.0 });
+    for looks_back in [plain().delay(Delay::steps(2, 2)), plain().delay(Delay::steps(2, 2)).history(3)] {
+        let group = GroupOptions::default();
+        let config = with_groups(vec![("policy", group, vec![("sick", looks_back, sick.clone())])]);
+        let mut env = Env::started(&config, options(2));
+        for step in 1..=12 {
+            let result = env.try_step(&[0.0; 4]);
+            if step == 4 {
+                let error = result.unwrap_err().to_string();
+                assert!(error.contains("observation term `policy/sick`") && error.contains("2 rows"), "{error}");
+            } else {
+                result.unwrap_or_else(|error| panic!("step {step}: {error}"));
+            }
+            assert!(env.observation(0, 1).iter().all(|value| value.is_finite()), "step {step}");
+        }
+    }
 }
 
 /// A term that is not finite in rows 2 and above, from the second step of every episode on.

@@ -72,6 +72,7 @@ impl Lines {
             out.copy_from_slice(history);
         }
     }
+
     /// A row's new lag, unless it keeps the one that it has. A row without one always draws.
     fn own_lag(&self, delay: &Delay, appended: u32, phase: u32, (streams, step): (&Streams, u64)) -> Option<u32> {
         let first = appended == 1;
