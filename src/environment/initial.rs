@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use manege_components::{Command, Row, TaskState};
 use manege_systems::error::StepError;
-use manege_systems::runtime;
+use manege_systems::place;
 
 use super::{Spec, TermColumns};
 
@@ -99,7 +99,7 @@ pub(super) fn set(world: &mut World, spec: &Spec, initial: &InitialState) -> Res
             state.values[columns.columns.clone()].copy_from_slice(&values[row.index() * width..][..width]);
         }
     }
-    runtime::place_rows(world, initial.qpos.as_deref(), initial.qvel.as_deref())?;
+    place::place_rows(world, initial.qpos.as_deref(), initial.qvel.as_deref())?;
     Ok(())
 }
 

@@ -4,6 +4,9 @@ mod error;
 
 pub use error::BuildError;
 
+use std::any::Any;
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use regex_lite::Regex;
 
@@ -26,6 +29,8 @@ pub struct BuildContext<'a> {
     /// Configured weights.
     rewards: IndexMap<String, f32>,
     tunables: Tunables,
+    shared: IndexMap<String, Arc<dyn Any + Send + Sync>>,
+    randomization: bool,
     /// `section.term` of the term that is being built.
     building: String,
 }
@@ -63,6 +68,8 @@ impl<'a> BuildContext<'a> {
             task_state: IndexMap::new(),
             rewards: IndexMap::new(),
             tunables: Tunables::default(),
+            shared: IndexMap::new(),
+            randomization: true,
             building: String::new(),
         })
     }
@@ -343,6 +350,41 @@ impl<'a> BuildContext<'a> {
     /// The reward terms with their configured weights, in order.
     pub fn rewards(&self) -> impl Iterator<Item = (RewardHandle, f32)> {
         self.rewards.values().enumerate().map(|(i, &weight)| (RewardHandle(i), weight))
+    }
+
+    /// Lets terms that are built later find `value` under the name of the term that is being built, such as the motion that
+    /// a command follows.
+    pub fn share<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.shared.insert(self.building.clone(), value);
+    }
+
+    /// What the command term of the given name [shares](Self::share).
+    ///
+    /// # Errors
+    /// No command of this name shares a `T`; the error lists those that do.
+    pub fn shared_by_command<T: Send + Sync + 'static>(
+        &self,
+        kind: &'static str,
+        name: &str,
+    ) -> Result<Arc<T>, BuildError> {
+        let values = self
+            .shared
+            .iter()
+            .filter_map(|(key, value)| Some((key.strip_prefix("commands.")?, Arc::clone(value).downcast::<T>().ok()?)));
+        let values: Vec<(&str, Arc<T>)> = values.collect();
+        let index = index_of(kind, name, values.iter().map(|(name, _)| *name))?;
+        Ok(Arc::clone(&values[index].1))
+    }
+
+    /// Whether the environment randomises: if not, what a term draws at a reset to vary it is the centre of its range
+    /// ([`Draws::centred`](manege_components::Draws::centred)).
+    #[must_use]
+    pub fn randomization(&self) -> bool {
+        self.randomization
+    }
+
+    pub(crate) fn set_randomization(&mut self, randomization: bool) {
+        self.randomization = randomization;
     }
 
     /// Says which term is built next.

@@ -13,6 +13,7 @@
 //! | [`build`](mod@build) | what terms see while they are built: names become handles |
 //! | [`row_view`] | what terms see while they run |
 //! | [`staging`] | state writes, collected and carried out in one dispatch |
+//! | [`place`] | placing rows by hand |
 //! | [`snapshot`] | the whole state as bytes |
 //! | [`tunable`] | ranges that curricula may change |
 //! | [`backend`] | the physics engine, as the runtime sees it |
@@ -26,6 +27,7 @@ pub mod handles;
 pub mod log;
 pub mod managers;
 pub mod physics;
+pub mod place;
 mod reset;
 pub mod row_view;
 pub mod runtime;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::handles::{CommandSlice, StateSlice, TaskSlice};
 
-/// The columns that every term may read, commands aside.
+/// The columns that every term may read, aside from those that commands write.
 #[derive(QueryData)]
 #[query_data(contiguous(all))]
 pub struct BaseColumns {
@@ -17,7 +17,6 @@ pub struct BaseColumns {
     streams: &'static Streams,
     state: &'static RobotState,
     action: &'static Action,
-    task: &'static TaskState,
 }
 
 /// The columns that every term may read. A manager's pass adds the columns that it writes.
@@ -26,10 +25,11 @@ pub struct BaseColumns {
 pub struct RowColumns {
     base: BaseColumns,
     command: &'static Command,
+    task: &'static TaskState,
 }
 
 impl<'w> BaseColumnsItem<'w, '_> {
-    /// The row as command terms see it: without commands.
+    /// The row as command terms see it: without commands and task state, which they write.
     #[must_use]
     pub fn view(&self) -> RowView<'w> {
         RowView {
@@ -39,7 +39,7 @@ impl<'w> BaseColumnsItem<'w, '_> {
             state: &self.state.values,
             action: self.action,
             command: &[],
-            task: &self.task.values,
+            task: &[],
         }
     }
 }
@@ -48,12 +48,12 @@ impl<'w> RowColumnsItem<'w, '_> {
     /// The row as terms see it.
     #[must_use]
     pub fn view(&self) -> RowView<'w> {
-        RowView { command: &self.command.values, ..self.base.view() }
+        RowView { command: &self.command.values, task: &self.task.values, ..self.base.view() }
     }
 }
 
 impl<'w> BaseColumnsContiguousItem<'w, '_> {
-    /// The row at position `i` of this table, without commands.
+    /// The row at position `i` of this table, without commands and task state.
     pub(crate) fn view(&self, i: usize) -> RowView<'w> {
         RowView {
             row: self.row[i],
@@ -62,7 +62,7 @@ impl<'w> BaseColumnsContiguousItem<'w, '_> {
             state: &self.state[i].values,
             action: &self.action[i],
             command: &[],
-            task: &self.task[i].values,
+            task: &[],
         }
     }
 }
@@ -70,7 +70,7 @@ impl<'w> BaseColumnsContiguousItem<'w, '_> {
 impl<'w> RowColumnsContiguousItem<'w, '_> {
     /// The row at position `i` of this table.
     pub(crate) fn view(&self, i: usize) -> RowView<'w> {
-        RowView { command: &self.command[i].values, ..self.base.view(i) }
+        RowView { command: &self.command[i].values, task: &self.task[i].values, ..self.base.view(i) }
     }
 }
 
@@ -102,6 +102,11 @@ impl<'a> RowView<'a> {
         task: &'a TaskState,
     ) -> Self {
         Self { row, clock, streams, state: &state.values, action, command: &command.values, task: &task.values }
+    }
+
+    /// The same view, with commands and task state.
+    pub(crate) fn with(self, command: &'a Command, task: &'a TaskState) -> Self {
+        Self { command: &command.values, task: &task.values, ..self }
     }
 
     /// The row's index.

@@ -2,9 +2,9 @@
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::RunSystemOnce;
-use manege_components::{ResetRequested, RobotState, Row, RowBundle, RowWidths, Termination};
+use manege_components::{ResetRequested, Row, RowBundle, RowWidths, Termination};
 
-use crate::backend::{BackendBuilder, BackendRequest, Feature, Freshness, WriteKind};
+use crate::backend::{BackendBuilder, BackendRequest, Feature, Freshness};
 use crate::buffers::StepBuffers;
 use crate::build::{BuildContext, BuildError, max_episode_steps};
 use crate::config::{ConfigError, EnvironmentConfig};
@@ -15,10 +15,8 @@ use crate::managers::command::CommandManager;
 use crate::managers::curriculum::CurriculumManager;
 use crate::managers::event::{EventManager, startup_events};
 use crate::managers::metrics::MetricsManager;
-use crate::managers::observation::{
-    FinalObservations, ObservationBuffers, ObservationManager, compute_reset_observations, reset_observation_history,
-};
-use crate::managers::recorder::{RecorderManager, after_reset};
+use crate::managers::observation::{FinalObservations, ObservationBuffers, ObservationManager};
+use crate::managers::recorder::RecorderManager;
 use crate::managers::reward::RewardManager;
 use crate::managers::task;
 use crate::managers::termination::TerminationManager;
@@ -118,6 +116,7 @@ pub fn install(
 
     let mut log = StepLog::default();
     let mut context = BuildContext::new(&*model, keyframe, control_period, config.episode_length)?;
+    context.set_randomization(options.randomization);
     let tasks = task::build(&config.task, &mut context)?;
     // In the order of the contract: later managers may refer to earlier ones.
     let events = EventManager::build(&config.events, &mut context, options.rows, randomness)?;
@@ -288,51 +287,5 @@ fn reset_entities(world: &mut World, entities: &[Entity]) -> Result<(), StepErro
         }
     });
     world.clear_trackers();
-    world.resource_mut::<StepStatus>().take()
-}
-
-/// Gives all rows the state in `qpos` (rows × `nq`) and `qvel` (rows × `nv`), as at a reset, and makes their first
-/// observation again. What is `None` stays as it is. Commands and task state are not drawn anew.
-///
-/// # Errors
-/// See [`StepError`].
-///
-/// # Panics
-/// If a buffer does not have the size that the rows need.
-pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>) -> Result<(), StepError> {
-    let entities = world.resource::<RowEntities>().0.clone();
-    let layout = *world.resource::<StateLayout>();
-    let rows: Vec<u32> = (0..entities.len() as u32).collect();
-    let written = world.resource_scope(|world, mut staging: Mut<Staging>| {
-        staging.begin_reset(&rows);
-        for (slot, &entity) in entities.iter().enumerate() {
-            let Some(state) = world.get::<RobotState>(entity) else { continue };
-            let (nq, nv) = (layout.qpos.width(), layout.qvel.width());
-            let qpos = qpos.map_or(&state.values[layout.qpos.range()], |qpos| &qpos[slot * nq..][..nq]);
-            let qvel = qvel.map_or(&state.values[layout.qvel.range()], |qvel| &qvel[slot * nv..][..nv]);
-            staging.set_current(slot, qpos, qvel);
-        }
-        world.resource_scope(|world, mut physics: Mut<Physics>| {
-            staging.commit(WriteKind::Reset, physics.backend_mut())?;
-            for (row, &entity) in rows.iter().zip(&entities) {
-                if let Some(mut state) = world.get_mut::<RobotState>(entity) {
-                    physics.read(Row(*row), &mut state);
-                }
-            }
-            Ok::<_, StepError>(())
-        })
-    });
-    written?;
-    for &entity in &entities {
-        world.entity_mut(entity).insert(ResetRequested);
-    }
-    let observed =
-        world.run_system_cached(reset_observation_history).and(world.run_system_cached(compute_reset_observations));
-    for &entity in &entities {
-        world.entity_mut(entity).remove::<ResetRequested>();
-    }
-    world.clear_trackers();
-    debug_assert!(observed.is_ok(), "observing needs no more than the world has");
-    after_reset(world, &rows);
     world.resource_mut::<StepStatus>().take()
 }

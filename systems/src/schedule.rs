@@ -163,7 +163,9 @@ pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
         StepSystems::Reward => schedule.add_systems(reward::compute_rewards.in_set(set)),
         StepSystems::Metrics => schedule.add_systems((metrics::compute_metrics, publish_step).chain().in_set(set)),
         StepSystems::Event => schedule.add_systems(event::step_and_interval_events.in_set(set)),
-        StepSystems::Command => schedule.add_systems(command::compute_commands.in_set(set)),
+        StepSystems::Command => {
+            schedule.add_systems((command::compute_commands, command::redraw_placing_commands).chain().in_set(set))
+        }
         StepSystems::Observation => schedule.add_systems(observation::compute_observations.in_set(set)),
         StepSystems::Reset => schedule.add_systems((reset::run_resets, recorder::record_post_step).chain().in_set(set)),
         StepSystems::Recorder => schedule.add_systems(timing::end_step.in_set(set)),

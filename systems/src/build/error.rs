@@ -104,6 +104,9 @@ pub enum BuildError {
     /// The backend cannot do what is needed.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// Something that a term reads when it is built, such as a file, is wrong.
+    #[error(transparent)]
+    Data(Box<dyn std::error::Error + Send + Sync>),
     /// One of the above, in a term.
     #[error("{manager} term `{term}`: {source}")]
     Term {

@@ -1,33 +1,44 @@
 //! Commands: what rows are asked to do, drawn again from time to time.
 
+mod placement;
 mod uniform_velocity;
 
+pub(crate) use placement::redraw_placing_commands;
 pub use uniform_velocity::UniformVelocityCommand;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bevy_ecs::prelude::*;
 use indexmap::IndexMap;
-use manege_components::{Command, CommandWidths, Draws, ResetRequested, StreamId, Termination};
+use manege_components::{Command, CommandWidths, Draws, ResetRequested, StreamId, TaskState, Termination};
 use serde::{Deserialize, Serialize};
 
 use crate::build::{BuildContext, BuildError};
 use crate::config::{ConfigError, Entry};
 use crate::log::StepLog;
 use crate::row_view::{BaseColumns, RowView, Workers};
+use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::staging::{StagedRow, Staging};
 use crate::step::{ResettingRows, Timing, timer_end};
 
 /// A row while a command term works on it.
 pub struct CommandRow<'a> {
-    /// What the term may read. Commands are not among it.
+    /// What the term may read. Commands and task state are not among it.
     pub view: RowView<'a>,
     /// The command, [`CommandTerm::width`] values.
     pub values: &'a mut [f32],
     /// What the term remembers, [`CommandTerm::scratch_width`] values.
     pub scratch: &'a mut [f32],
+    /// The row's whole task state; a term writes what it registered there
+    /// ([`BuildContext::register_task_state`]) for other terms to read.
+    pub task: &'a mut [f32],
     /// Errors accumulated over the episode, one per [`CommandTerm::metrics`].
     pub metrics: &'a mut [f32],
-    /// The state that the reset pass will write, while it runs; a term may place the row.
+    /// The state that will be written, while a term may place the row: at resets, and for terms that
+    /// [place rows](CommandTerm::places_rows).
     pub staged: Option<StagedRow<'a>>,
+    /// Time since the last update, s: the control period, or 0 at resets and for rows whose episode just ended.
+    pub elapsed: f64,
 }
 
 /// Draws and updates one command.
@@ -40,7 +51,7 @@ pub trait CommandTerm: Send + Sync {
         0
     }
 
-    /// Names of the errors that the term accumulates over an episode.
+    /// Names of the errors that the term reports at the end of an episode.
     fn metrics(&self) -> &[&'static str] {
         &[]
     }
@@ -48,11 +59,48 @@ pub trait CommandTerm: Send + Sync {
     /// Draws the command anew.
     fn resample(&self, row: &mut CommandRow<'_>, draws: &mut Draws);
 
-    /// Follows the robot: called for every row in every control step, after resampling.
+    /// Follows the robot: called for every row in every control step, after resampling, and for the rows being reset once
+    /// their new state has been written.
     fn update(&self, _row: &mut CommandRow<'_>) {}
 
     /// Adds this step's errors, before resampling.
     fn update_metrics(&self, _row: &mut CommandRow<'_>) {}
+
+    /// Completes the metrics of an episode that is over, before they are reported: for errors that only its last state
+    /// decides, or that are not worth computing in every step.
+    fn final_metrics(&self, _row: &mut CommandRow<'_>) {}
+
+    /// Whether [`resample`](Self::resample) places the row, so that it needs [`CommandRow::staged`] within an episode too.
+    /// Such rows get the rest of a new state as at a reset.
+    fn places_rows(&self) -> bool {
+        false
+    }
+
+    /// Whether the command has come to its end and must be drawn anew, though its time is not up. Asked after each update,
+    /// of terms that [place rows](Self::places_rows).
+    fn is_over(&self, _row: &CommandRow<'_>) -> bool {
+        false
+    }
+
+    /// Whether the term wants to [see failures](Self::observe_failures).
+    fn watches_failures(&self) -> bool {
+        false
+    }
+
+    /// Sees the rows that terminated in this control step (time-outs aside), before commands are updated. Not called if there
+    /// are none. The order of the rows is not defined.
+    fn observe_failures(&mut self, _rows: &mut dyn Iterator<Item = RowView<'_>>) {}
+
+    /// Appends what the term keeps for all rows together to a snapshot.
+    fn save(&self, _to: &mut Writer) {}
+
+    /// Takes back what [`save`](Self::save) appended.
+    ///
+    /// # Errors
+    /// The snapshot does not fit.
+    fn load(&mut self, _from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        Ok(())
+    }
 }
 
 /// What the manager does with a command term.
@@ -78,6 +126,7 @@ struct Slot {
     term: Box<dyn CommandTerm>,
     resampling_time: [f32; 2],
     stream: StreamId,
+    places_rows: bool,
     values: std::ops::Range<usize>,
     scratch: std::ops::Range<usize>,
     metrics: std::ops::Range<usize>,
@@ -91,6 +140,8 @@ pub struct CommandManager {
     slots: Vec<Slot>,
     widths: CommandWidths,
     control_period: f64,
+    /// Whether a row's command has to be drawn anew by a term that places the row.
+    placement_due: AtomicBool,
 }
 
 impl CommandManager {
@@ -122,6 +173,7 @@ impl CommandManager {
                 name: name.clone(),
                 resampling_time,
                 stream: StreamId::new("command/").join(name),
+                places_rows: term.places_rows(),
                 scratch: widths.scratch..widths.scratch + term.scratch_width(),
                 metrics: widths.metrics..widths.metrics + term.metrics().len(),
                 values,
@@ -137,7 +189,7 @@ impl CommandManager {
                 };
             }
         }
-        Ok(Self { slots, widths, control_period: context.control_period() })
+        Ok(Self { slots, widths, control_period: context.control_period(), placement_due: AtomicBool::new(false) })
     }
 
     /// Names of the terms with their columns in the command, in order.
@@ -149,23 +201,30 @@ impl CommandManager {
         &self.widths
     }
 
-    /// One term's work on one row: errors, timer, resampling if due, update.
-    fn advance(&self, view: RowView<'_>, command: &mut Command, dt: f64) {
+    /// All terms' work on one row: errors, timer, resampling if due, update.
+    fn advance(&self, view: RowView<'_>, command: &mut Command, task: &mut TaskState, elapsed: f64) {
+        let Command { values, scratch, metrics, time_left, resamplings } = command;
         for (index, slot) in self.slots.iter().enumerate() {
-            let Command { values, scratch, metrics, time_left, resamplings } = command;
             let mut row = CommandRow {
                 view,
                 values: &mut values[slot.values.clone()],
                 scratch: &mut scratch[slot.scratch.clone()],
+                task: &mut task.values,
                 metrics: &mut metrics[slot.metrics.clone()],
                 staged: None,
+                elapsed,
             };
             slot.term.update_metrics(&mut row);
-            time_left[index] -= dt;
-            if time_left[index] < timer_end(self.control_period) {
+            time_left[index] -= elapsed;
+            let due = time_left[index] < timer_end(self.control_period);
+            if due && !slot.places_rows {
                 self.resample(slot, &mut row, &mut time_left[index], &mut resamplings[index]);
             }
             slot.term.update(&mut row);
+            if slot.places_rows && elapsed > 0.0 && (due || slot.term.is_over(&row)) {
+                time_left[index] = 0.0;
+                self.placement_due.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -177,22 +236,43 @@ impl CommandManager {
     }
 }
 
+impl Saved for CommandManager {
+    fn save(&self, to: &mut Writer) {
+        self.slots.iter().for_each(|slot| slot.term.save(to));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        self.slots.iter_mut().try_for_each(|slot| slot.term.load(from))
+    }
+}
+
 /// Updates the commands of all rows. Rows whose episode just ended keep their timers.
 pub(crate) fn compute_commands(
-    manager: Res<CommandManager>,
+    mut manager: ResMut<CommandManager>,
     timing: Res<Timing>,
     workers: Res<Workers>,
-    mut rows: Query<(BaseColumns, &Termination, &mut Command)>,
+    mut rows: Query<(BaseColumns, &Termination, &mut Command, &mut TaskState)>,
 ) {
+    for slot in manager.slots.iter_mut().filter(|slot| slot.term.watches_failures()) {
+        let mut failed = rows
+            .iter()
+            .filter(|(_, termination, ..)| termination.terminated && !termination.idle)
+            .map(|(columns, _, command, task)| columns.view().with(command, task))
+            .peekable();
+        if failed.peek().is_some() {
+            slot.term.observe_failures(&mut failed);
+        }
+    }
+    let manager = &*manager;
     let dt = timing.control_period;
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
-    for (columns, terminations, mut commands) in tables {
-        workers.split(&mut commands, |start, commands| {
-            for (i, command) in commands.iter_mut().enumerate() {
+    for (columns, terminations, mut commands, mut tasks) in tables {
+        workers.split2(&mut commands, &mut tasks, |start, commands, tasks| {
+            for (i, (command, task)) in commands.iter_mut().zip(tasks).enumerate() {
                 let termination = &terminations[start + i];
                 if !termination.idle {
-                    let dt = if termination.done() { 0.0 } else { dt };
-                    manager.advance(columns.view(start + i), command, dt);
+                    let elapsed = if termination.done() { 0.0 } else { dt };
+                    manager.advance(columns.view(start + i), command, task, elapsed);
                 }
             }
         });
@@ -205,8 +285,23 @@ pub(crate) fn reset_commands(
     resetting: Res<ResettingRows>,
     mut log: ResMut<StepLog>,
     mut staging: ResMut<Staging>,
-    mut rows: Query<(BaseColumns, &mut Command), With<ResetRequested>>,
+    mut rows: Query<(BaseColumns, &mut Command, &mut TaskState), With<ResetRequested>>,
 ) {
+    for &entity in &resetting.entities {
+        let Ok((columns, mut command, mut task)) = rows.get_mut(entity) else { continue };
+        let Command { values, scratch, metrics, .. } = &mut *command;
+        for slot in manager.slots.iter().filter(|slot| !slot.metrics.is_empty()) {
+            slot.term.final_metrics(&mut CommandRow {
+                view: columns.view(),
+                values: &mut values[slot.values.clone()],
+                scratch: &mut scratch[slot.scratch.clone()],
+                task: &mut task.values,
+                metrics: &mut metrics[slot.metrics.clone()],
+                staged: None,
+                elapsed: 0.0,
+            });
+        }
+    }
     for slot in &manager.slots {
         for (i, metric) in slot.metrics.clone().enumerate() {
             let values =
@@ -215,7 +310,7 @@ pub(crate) fn reset_commands(
         }
     }
     for (index, &entity) in resetting.entities.iter().enumerate() {
-        let Ok((columns, mut command)) = rows.get_mut(entity) else { continue };
+        let Ok((columns, mut command, mut task)) = rows.get_mut(entity) else { continue };
         let Command { values, scratch, metrics, time_left, resamplings } = &mut *command;
         metrics.fill(0.0);
         resamplings.fill(0);
@@ -224,8 +319,10 @@ pub(crate) fn reset_commands(
                 view: columns.view(),
                 values: &mut values[slot.values.clone()],
                 scratch: &mut scratch[slot.scratch.clone()],
+                task: &mut task.values,
                 metrics: &mut metrics[slot.metrics.clone()],
                 staged: Some(staging.row(index)),
+                elapsed: 0.0,
             };
             manager.resample(slot, &mut row, &mut time_left[term], &mut resamplings[term]);
         }
@@ -235,9 +332,9 @@ pub(crate) fn reset_commands(
 /// Updates the commands of the rows being reset, without letting time pass.
 pub(crate) fn compute_reset_commands(
     manager: Res<CommandManager>,
-    mut rows: Query<(BaseColumns, &mut Command), With<ResetRequested>>,
+    mut rows: Query<(BaseColumns, &mut Command, &mut TaskState), With<ResetRequested>>,
 ) {
-    for (columns, mut command) in &mut rows {
-        manager.advance(columns.view(), &mut command, 0.0);
+    for (columns, mut command, mut task) in &mut rows {
+        manager.advance(columns.view(), &mut command, &mut task, 0.0);
     }
 }

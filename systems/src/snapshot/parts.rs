@@ -10,6 +10,7 @@ use super::{Reader, Saved, SnapshotError, SnapshotParts, Writer};
 use crate::buffers::StepBuffers;
 use crate::log::StepLog;
 use crate::managers::action::ActionManager;
+use crate::managers::command::CommandManager;
 use crate::managers::curriculum::CurriculumManager;
 use crate::managers::event::EventManager;
 use crate::managers::observation::{FinalObservations, ObservationBuffers};
@@ -39,6 +40,7 @@ pub(crate) fn register(parts: &mut SnapshotParts) {
         .resource::<Divergences>("divergences")
         .resource::<Controls>("controls")
         .resource::<ActionManager>("processed actions")
+        .resource::<CommandManager>("command terms")
         .resource::<EventManager>("events")
         .resource::<RewardManager>("reward weights")
         .resource::<Tunables>("tunable ranges")
