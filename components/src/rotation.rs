@@ -17,6 +17,12 @@ pub fn to_wxyz(rotation: DQuat) -> [f64; 4] {
     [rotation.w, rotation.x, rotation.y, rotation.z]
 }
 
+/// A quaternion of single precision from engine order.
+#[must_use]
+pub fn from_wxyz_f32([w, x, y, z]: [f32; 4]) -> DQuat {
+    DQuat::from_xyzw(f64::from(x), f64::from(y), f64::from(z), f64::from(w))
+}
+
 /// A vector from three consecutive values.
 ///
 /// # Panics
@@ -37,6 +43,20 @@ pub fn from_roll_pitch_yaw(roll: f64, pitch: f64, yaw: f64) -> DQuat {
 pub fn yaw(rotation: DQuat) -> f64 {
     let DQuat { x, y, z, w } = rotation;
     (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z))
+}
+
+/// The turn about z with the [`yaw`] of a rotation.
+#[must_use]
+pub fn heading(rotation: DQuat) -> DQuat {
+    DQuat::from_rotation_z(yaw(rotation))
+}
+
+/// The angle of the rotation that takes `from` to `to`, rad in `[0, π]`; exact for small angles too, where the arc cosine of
+/// the quaternions' product is not.
+#[must_use]
+pub fn angle_between(from: DQuat, to: DQuat) -> f64 {
+    let difference = to * from.conjugate();
+    2.0 * difference.xyz().length().atan2(difference.w.abs())
 }
 
 #[cfg(test)]
@@ -69,5 +89,17 @@ mod tests {
         }
         assert!((yaw(from_roll_pitch_yaw(r, p, y)) - y).abs() < 1e-14);
         assert!((yaw(DQuat::from_rotation_z(-FRAC_PI_2)) + FRAC_PI_2).abs() < 1e-15);
+    }
+
+    #[test]
+    fn headings_and_angles_are_those_of_the_turns_they_were_made_from() {
+        let tilt = from_roll_pitch_yaw(0.2, -0.4, 2.5);
+        assert!(heading(tilt).abs_diff_eq(DQuat::from_rotation_z(2.5), 1e-14));
+        for angle in [0.0, 1e-9, 0.3, 3.0] {
+            let axis = DVec3::new(1.0, -2.0, 0.5).normalize();
+            let turned = DQuat::from_axis_angle(axis, angle) * tilt;
+            assert!((angle_between(tilt, turned) - angle).abs() < 1e-15 + 1e-14 * angle);
+            assert!((angle_between(tilt, -turned) - angle).abs() < 1e-15 + 1e-14 * angle, "both signs are one turn");
+        }
     }
 }

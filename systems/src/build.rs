@@ -193,6 +193,15 @@ impl<'a> BuildContext<'a> {
         matching("joint", patterns, &names)
     }
 
+    /// Indices of the bodies that any of the patterns matches, in model order.
+    ///
+    /// # Errors
+    /// A pattern is no regular expression, or matches nothing.
+    pub fn bodies(&self, patterns: &[String]) -> Result<Vec<usize>, BuildError> {
+        let names: Vec<&str> = self.info().bodies.iter().map(|body| body.name.as_str()).collect();
+        matching("body", patterns, &names)
+    }
+
     /// Resolves a value for each of the named joints (indices into [`ModelInfo::joints`]).
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! A [`Task`] is a name, a model, and a function from preset to [`EnvironmentConfig`]. [`tasks`] lists the built-in ones.
 //! [`terms`] holds the terms that they are made of; an application's own task uses them, and its own, in the same way.
 
+mod g1_motion_tracking;
 mod g1_walk_flat;
 mod go2_joystick_flat;
 pub mod motion;

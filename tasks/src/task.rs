@@ -5,7 +5,7 @@ use manege_systems::backend::{BackendBuilder, BackendError};
 use manege_systems::config::{self, EnvironmentConfig, PhysicsConfig, nearest};
 
 use crate::robots::ModelFiles;
-use crate::{g1_walk_flat, go2_joystick_flat};
+use crate::{g1_motion_tracking, g1_walk_flat, go2_joystick_flat};
 
 /// A variant of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-static TASKS: [Task; 2] = [go2_joystick_flat::TASK, g1_walk_flat::TASK];
+static TASKS: [Task; 3] = [go2_joystick_flat::TASK, g1_walk_flat::TASK, g1_motion_tracking::TASK];
 
 /// The built-in tasks.
 #[must_use]

@@ -6,6 +6,7 @@
 pub mod events;
 pub mod gait;
 pub mod gait_pair;
+pub mod motion;
 pub mod observations;
 mod resolve;
 pub mod rewards;

@@ -1,7 +1,7 @@
 //! Event terms.
 
 use glam::DVec3;
-use manege_components::rotation;
+use manege_components::{Draws, rotation};
 use manege_systems::backend::ModelField;
 use manege_systems::build::{BuildContext, BuildError};
 use manege_systems::config::{ConfigError, TermParams};
@@ -54,7 +54,7 @@ impl SixRanges {
     }
 
     /// Checks the ranges, and makes each tunable under `key` and its own name.
-    fn tunable(&self, key: &str, context: &mut BuildContext<'_>) -> Result<SixTunable, BuildError> {
+    pub(crate) fn tunable(&self, key: &str, context: &mut BuildContext<'_>) -> Result<SixTunable, BuildError> {
         let Self { x, y, z, roll, pitch, yaw } = *self;
         check(&[("x", x), ("y", y), ("z", z), ("roll", roll), ("pitch", pitch), ("yaw", yaw)])?;
         let mut tunable = |name: &str, range| context.tunable_range(&format!("{key}.{name}"), range);
@@ -70,14 +70,14 @@ impl SixRanges {
 }
 
 /// Six ranges that curricula may change.
-struct SixTunable([TunableRange; 6]);
+pub(crate) struct SixTunable([TunableRange; 6]);
 
 impl SixTunable {
     /// Draws the values along the axes, then those about them.
-    fn draw(&self, row: &mut EventRow<'_>) -> (DVec3, DVec3) {
+    pub(crate) fn draw(&self, draws: &mut Draws) -> (DVec3, DVec3) {
         let [x, y, z, roll, pitch, yaw] = self.0.each_ref().map(|range| {
             let [low, high] = range.get();
-            row.draws.uniform(low, high)
+            draws.uniform(low, high)
         });
         (DVec3::new(x, y, z), DVec3::new(roll, pitch, yaw))
     }
@@ -132,8 +132,8 @@ impl TermParams<dyn EventTerm> for ResetRootUniform {
 
 impl EventTerm for ResetRoot {
     fn apply(&self, row: &mut EventRow<'_>) {
-        let (shift, turn) = self.pose.draw(row);
-        let (linear, angular) = self.velocity.draw(row);
+        let (shift, turn) = self.pose.draw(&mut row.draws);
+        let (linear, angular) = self.velocity.draw(&mut row.draws);
         let mut root = row.staged.root();
         root.position += shift;
         root.orientation *= rotation::from_roll_pitch_yaw(turn.x, turn.y, turn.z);
@@ -341,7 +341,7 @@ impl TermParams<dyn EventTerm> for PushBySettingVelocity {
 
 impl EventTerm for Push {
     fn apply(&self, row: &mut EventRow<'_>) {
-        let (linear, angular) = self.velocity.draw(row);
+        let (linear, angular) = self.velocity.draw(&mut row.draws);
         let mut root = row.staged.root();
         root.linear_velocity += linear;
         root.angular_velocity += angular;

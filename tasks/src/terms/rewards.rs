@@ -4,6 +4,7 @@
 //! raw action.
 
 use glam::DVec3;
+use manege_systems::backend::Output;
 use manege_systems::build::{BuildContext, BuildError};
 use manege_systems::config::{PerName, TermParams};
 use manege_systems::handles::StateSlice;
@@ -175,5 +176,45 @@ pub struct Alive {}
 impl TermParams<dyn RewardTerm> for Alive {
     fn build(&self, _context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
         Ok(reward(|_| 1.0))
+    }
+}
+
+/// `Σ (max(lo - q, 0) + max(q - hi, 0))²`: how far the joints are beyond their ranges, rad². Joints without a range do not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JointLimitExcess {}
+
+impl TermParams<dyn RewardTerm> for JointLimitExcess {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        let positions = context.joint_positions()?;
+        let unlimited = [f64::NEG_INFINITY, f64::INFINITY];
+        let ranges: Vec<_> = context.info().joints.iter().map(|joint| joint.range.unwrap_or(unlimited)).collect();
+        Ok(reward(move |row| {
+            let excess = |(q, [low, high]): (&f64, &[f64; 2])| ((low - q).max(0.0) + (q - high).max(0.0)).powi(2);
+            row.state(positions).iter().zip(&ranges).map(excess).sum::<f64>() as f32
+        }))
+    }
+}
+
+/// How many of some bodies have their origin lower than a height in the world. It stands in for contacts with the ground.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BodiesBelowHeight {
+    /// Names or patterns of the bodies.
+    pub bodies: Vec<String>,
+    /// The height, m.
+    pub height: f64,
+}
+
+impl TermParams<dyn RewardTerm> for BodiesBelowHeight {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
+        if !self.height.is_finite() {
+            return Err(resolve::impossible("height", format!("{} m is no height", self.height)));
+        }
+        let bodies = context.bodies(&self.bodies)?;
+        let positions = bodies.into_iter().map(|body| context.output(Output::BodyPosition(body)));
+        let positions = positions.collect::<Result<Vec<_>, _>>()?;
+        let height = self.height;
+        Ok(reward(move |row| positions.iter().filter(|&&position| row.vec3(position).z < height).count() as f32))
     }
 }
