@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use manege::Environment;
 use manege::environment::EnvironmentBuilder;
-use manege_systems::config::parse_assignment;
+use manege_systems::config::{EnvironmentConfig, parse_assignment};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -35,6 +35,10 @@ pub(crate) struct EnvironmentOptions {
     /// Change one key of the configuration, after all files; may be repeated, and the last one wins
     #[arg(long, value_name = "path.to.key=value")]
     set: Vec<String>,
+
+    /// Motion files to follow, in place of the task's own motion
+    #[arg(long, value_name = "FILE.npz", num_args = 1..)]
+    motion: Vec<PathBuf>,
 
     /// Switch observation noise off
     #[arg(long)]
@@ -78,8 +82,28 @@ impl EnvironmentOptions {
             builder = builder.config(changes);
             builder.resolved_config().with_context(|| format!("--set {assignment}")).map_err(usage)?;
         }
+        if !self.motion.is_empty() {
+            let config = builder.resolved_config().map_err(usage)?;
+            builder = builder.config(follow(&config, &self.motion).map_err(usage)?);
+        }
         Ok(builder)
     }
+}
+
+/// The change that makes every motion command follow `files`.
+fn follow(config: &EnvironmentConfig, files: &[PathBuf]) -> anyhow::Result<toml::Table> {
+    let files: Vec<toml::Value> = files
+        .iter()
+        .map(|path| path.to_str().map(toml::Value::from).with_context(|| format!("{} is not UTF-8", path.display())))
+        .collect::<anyhow::Result<_>>()?;
+    let table = config.to_table()?;
+    let commands = table.get("commands").and_then(toml::Value::as_table).into_iter().flatten();
+    let followed: toml::Table = commands
+        .filter(|(_, term)| term.get("files").is_some())
+        .map(|(name, _)| (name.clone(), toml::Table::from_iter([("files".to_owned(), files.clone().into())]).into()))
+        .collect();
+    anyhow::ensure!(!followed.is_empty(), "`--motion` is for tasks with a motion command, and this one has none");
+    Ok(toml::Table::from_iter([("commands".to_owned(), followed.into())]))
 }
 
 /// Sends messages to stderr, and zones to a profiler where the program was built for one.

@@ -2,6 +2,7 @@
 
 use bevy_ecs::prelude::*;
 use manege_components::{Command, Row, TaskState};
+use manege_systems::build::TaskStateNames;
 use manege_systems::error::StepError;
 use manege_systems::place;
 
@@ -64,6 +65,20 @@ pub enum InitialError {
         /// Its length.
         length: f64,
     },
+    /// A value that its row's state cannot have.
+    #[error("`{name}` of row {row} is {value}; it lies between {least} and {greatest}")]
+    Range {
+        /// The buffer's name.
+        name: String,
+        /// The row.
+        row: usize,
+        /// The value given.
+        value: f32,
+        /// The least possible.
+        least: f32,
+        /// The greatest possible.
+        greatest: f32,
+    },
     /// The observations of the new state cannot be made.
     #[error(transparent)]
     Step(#[from] StepError),
@@ -87,6 +102,15 @@ pub(super) fn set(world: &mut World, spec: &Spec, initial: &InitialState) -> Res
     }
     let commands = resolve("command", &spec.commands, rows, &initial.commands)?;
     let task_state = resolve("task state", &spec.task_state, rows, &initial.task_state)?;
+
+    let ranges = &world.resource::<TaskStateNames>().ranges;
+    for (columns, values) in &task_state {
+        let Some(&[least, greatest]) = ranges.get(&columns.name) else { continue };
+        if let Some(i) = values.iter().position(|value| !(least..=greatest).contains(value)) {
+            let (name, row) = (columns.name.clone(), i / columns.columns.len());
+            return Err(InitialError::Range { name, row, value: values[i], least, greatest });
+        }
+    }
 
     let mut query = world.query::<(&Row, &mut Command, &mut TaskState)>();
     for (row, mut command, mut state) in query.iter_mut(world) {

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use bevy_ecs::world::World;
 use manege_systems::backend::ModelInfo;
+use manege_systems::build::TaskStateNames;
 use manege_systems::managers::action::ActionManager;
 use manege_systems::managers::command::CommandManager;
 use manege_systems::managers::observation::ObservationManager;
 use manege_systems::managers::reward::RewardManager;
 use manege_systems::managers::termination::TerminationManager;
-use manege_systems::runtime::TaskStateNames;
 
 /// A name and the columns that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Spec {
             commands: world.resource::<CommandManager>().terms().map(|(name, range)| columns(name, range)).collect(),
             task_state: world
                 .resource::<TaskStateNames>()
-                .0
+                .slices
                 .iter()
                 .map(|(name, slice)| columns(name, slice.range()))
                 .collect(),

@@ -7,6 +7,7 @@ pub use error::BuildError;
 use std::any::Any;
 use std::sync::Arc;
 
+use bevy_ecs::prelude::Resource;
 use indexmap::IndexMap;
 use regex_lite::Regex;
 
@@ -26,6 +27,7 @@ pub struct BuildContext<'a> {
     commands: IndexMap<String, CommandSlice>,
     actions: IndexMap<String, std::ops::Range<usize>>,
     task_state: IndexMap<String, TaskSlice>,
+    task_state_ranges: IndexMap<String, [f32; 2]>,
     /// Configured weights.
     rewards: IndexMap<String, f32>,
     tunables: Tunables,
@@ -66,6 +68,7 @@ impl<'a> BuildContext<'a> {
             commands: IndexMap::new(),
             actions: IndexMap::new(),
             task_state: IndexMap::new(),
+            task_state_ranges: IndexMap::new(),
             rewards: IndexMap::new(),
             tunables: Tunables::default(),
             shared: IndexMap::new(),
@@ -325,6 +328,12 @@ impl<'a> BuildContext<'a> {
         Ok(slice)
     }
 
+    /// Says that what is registered under `name` lies in `range`, both ends included: other values are refused where they come
+    /// from outside.
+    pub fn limit_task_state(&mut self, name: &str, range: [f32; 2]) {
+        self.task_state_ranges.insert(name.to_owned(), range);
+    }
+
     /// Makes a range of the term that is being built tunable, under the name `section.term.key`.
     ///
     /// # Errors
@@ -426,8 +435,8 @@ impl<'a> BuildContext<'a> {
         self.task_state.values().last().map_or(0, |slice| slice.range().end)
     }
 
-    pub(crate) fn task_state_names(&self) -> IndexMap<String, TaskSlice> {
-        self.task_state.clone()
+    pub(crate) fn task_state_names(&self) -> TaskStateNames {
+        TaskStateNames { slices: self.task_state.clone(), ranges: self.task_state_ranges.clone() }
     }
 
     pub(crate) fn outputs(&self) -> Vec<Output> {
@@ -441,6 +450,15 @@ impl<'a> BuildContext<'a> {
     pub(crate) fn fields(&self) -> &[ModelField] {
         &self.fields
     }
+}
+
+/// Names of the per-row task state.
+#[derive(Resource, Debug, Clone, Default)]
+pub struct TaskStateNames {
+    /// Places in [`TaskState`](manege_components::TaskState).
+    pub slices: IndexMap<String, TaskSlice>,
+    /// Least and greatest values, of those that are limited.
+    pub ranges: IndexMap<String, [f32; 2]>,
 }
 
 /// As many control steps as the episode needs; a hair less than a whole number of them does not add one.

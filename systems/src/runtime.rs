@@ -158,7 +158,7 @@ pub fn install(
     let staging = Staging::new(context.info(), context.default_qpos(), context.fields(), options.rows);
     let controls = Controls::new(options.rows, context.info().nu);
     let tunables = context.tunables();
-    let task_names = TaskStateNames(context.task_state_names());
+    let task_names = context.task_state_names();
     let backend = model.build(&request)?;
 
     let bundles = (0..options.rows as u32).map(|row| RowBundle::new(Row(row), options.seed, &widths));
@@ -224,10 +224,6 @@ pub fn install(
         Err(error) => Err(BuildError::Schedule(error.to_string())),
     }
 }
-
-/// Names of the per-row task state, with their places in [`TaskState`](manege_components::TaskState).
-#[derive(Resource, Debug, Clone, Default)]
-pub struct TaskStateNames(pub indexmap::IndexMap<String, crate::handles::TaskSlice>);
 
 /// Takes every row through one control step with the actions in [`ActionInput`].
 ///

@@ -134,6 +134,7 @@ impl MotionCommand {
                 angular_velocity: angular[i],
             })
             .collect();
+        context.limit_task_state(FRAME, [0.0, (clips.frames() - 1) as f32]);
         Ok(MotionReference {
             clips,
             frame: context.register_task_state(FRAME, 1)?,
