@@ -1,7 +1,6 @@
 //! Puts an environment into a world.
 
 use bevy_ecs::prelude::*;
-use bevy_ecs::system::RunSystemOnce;
 use manege_components::{ResetRequested, Row, RowBundle, RowWidths, Termination};
 
 use crate::backend::{BackendBuilder, BackendRequest, Feature, Freshness};
@@ -85,6 +84,95 @@ pub fn install(
     options: RuntimeOptions,
     extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule),
 ) -> Result<(), BuildError> {
+    let prepared = prepare(config, model, options)?;
+    let (mut step, mut reset) = (step_schedule(), reset_schedule());
+    prepared.install_into(world, &mut step, &mut reset);
+    extend(world, &mut step, &mut reset);
+    for schedule in [&mut step, &mut reset] {
+        schedule.initialize(world).map_err(|error| BuildError::Schedule(error.to_string(schedule.graph(), world)))?;
+    }
+    world.add_schedule(step);
+    world.add_schedule(reset);
+    match world.resource_mut::<StepStatus>().take() {
+        Ok(()) => Ok(()),
+        Err(StepError::Backend(error)) => Err(error.into()),
+        Err(error) => Err(BuildError::Schedule(error.to_string())),
+    }
+}
+
+/// An environment whose terms and backend are built, so that nothing about its configuration can be wrong any more, and
+/// which only has to be put into a world.
+#[must_use]
+pub struct Prepared {
+    insert: Box<dyn FnOnce(&mut World) + Send>,
+    tasks: Vec<Box<dyn task::TaskSystems>>,
+}
+
+impl Prepared {
+    /// Spawns the rows into `world`, inserts the managers and buffers as resources, and lets startup events happen.
+    ///
+    /// `step` is a schedule with the sets and systems of a control step: [`step_schedule`], or one of the host's after
+    /// [`add_step`](crate::schedule::add_step). `reset` is the [`reset_schedule`]; the world must have it, as
+    /// [`ResetSchedule`], before the first step. A startup event that the engine refuses is an error of the first step, in
+    /// [`StepStatus`].
+    pub fn install_into(self, world: &mut World, step: &mut Schedule, reset: &mut Schedule) {
+        (self.insert)(world);
+        for task in self.tasks {
+            task.install(world, step, reset);
+        }
+        let happened = world.run_system_cached(startup_events);
+        debug_assert!(happened.is_ok(), "startup events need no more than the world has");
+    }
+}
+
+/// Does everything about an environment that can fail and needs no world. [`install`] goes on from here; a host with a
+/// schedule of its own does so itself.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_ecs::schedule::ScheduleLabel;
+/// use manege_systems::backend::mujoco::{MujocoBuilder, PhysicsOptions};
+/// use manege_systems::config::{EnvironmentConfig, PhysicsConfig};
+/// use manege_systems::managers::action::ActionInput;
+/// use manege_systems::runtime::{self, RuntimeOptions};
+/// use manege_systems::schedule::{StepSystems, add_step, reset_schedule};
+/// use manege_systems::step::{StepCounter, StepStatus};
+///
+/// #[derive(ScheduleLabel, Debug, Clone, PartialEq, Eq, Hash)]
+/// struct Tick;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = EnvironmentConfig::new(PhysicsConfig::new(0.002, 0.02), 1.0);
+/// let xml = "<mujoco><worldbody><body><freejoint/><geom size='0.1'/></body></worldbody></mujoco>";
+/// let model = MujocoBuilder::from_xml(xml, &PhysicsOptions::new(0.002))?;
+/// let prepared = runtime::prepare(&config, Box::new(model), RuntimeOptions::new(2))?;
+///
+/// let mut world = World::new();
+/// let (mut tick, mut reset) = (Schedule::new(Tick), reset_schedule());
+/// add_step(&mut tick);
+/// tick.add_systems((|_: Res<ActionInput>| { /* write the next actions */ }).before(StepSystems::Check));
+/// prepared.install_into(&mut world, &mut tick, &mut reset);
+/// world.add_schedule(reset);
+///
+/// runtime::reset_all(&mut world)?;
+/// for _ in 0..3 {
+///     tick.run(&mut world);
+///     // A bare world remembers removed components until it is told to forget them.
+///     world.clear_trackers();
+///     world.resource_mut::<StepStatus>().take()?;
+/// }
+/// assert_eq!(world.resource::<StepCounter>().steps, 3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The configuration makes no sense, a term cannot be built, or the backend lacks something.
+pub fn prepare(
+    config: &EnvironmentConfig,
+    model: Box<dyn BackendBuilder>,
+    options: RuntimeOptions,
+) -> Result<Prepared, BuildError> {
     for (what, count) in [("the number of rows", options.rows), ("the number of threads", options.threads)] {
         if count == 0 || u32::try_from(count).is_err() {
             return Err(BuildError::Zero { what });
@@ -160,69 +248,55 @@ pub fn install(
     let tunables = context.tunables();
     let task_names = context.task_state_names();
     let backend = model.build(&request)?;
-
-    let bundles = (0..options.rows as u32).map(|row| RowBundle::new(Row(row), options.seed, &widths));
     let physics = Physics::new(backend);
-    let bundles = bundles.map(|mut bundle| {
-        // Startup events change the state that the engine begins with, so rows have to show it.
-        physics.read(bundle.row, &mut bundle.robot_state);
-        bundle
-    });
-    let entities: Vec<Entity> = world.spawn_batch(bundles.collect::<Vec<_>>()).collect();
-    world.insert_resource(RowEntities(entities));
-    world.insert_resource(ObservationBuffers::new(&observations, options.rows));
-    world.insert_resource(FinalObservations::new(&observations, options.rows));
-    world.insert_resource(StepBuffers::new(options.rows, &rewards, &mut log));
-    world.insert_resource(ResetLog::new(&rewards, &terminations, &mut log));
-    world.insert_resource(log);
-    world.insert_resource(events);
-    world.insert_resource(commands);
-    world.insert_resource(actions);
-    world.insert_resource(observations);
-    world.insert_resource(terminations);
-    world.insert_resource(rewards);
-    world.insert_resource(curriculum);
-    world.insert_resource(metrics);
-    world.insert_resource(tunables);
-    world.insert_resource(ActionInput { values: vec![0.0; options.rows * widths.action] });
-    world.insert_resource(controls);
-    world.insert_resource(staging);
-    world.insert_resource(physics);
-    world.insert_resource(layout);
-    world.insert_resource(task_names);
-    world.insert_resource(timing);
-    world.insert_resource(randomness);
-    world.insert_resource(options.auto_reset);
-    world.insert_resource(Stagger(options.stagger_episodes));
-    world.insert_resource(Workers::new(options.threads, options.rows)?);
-    world.init_resource::<RecorderManager>();
-    world.init_resource::<ResettingRows>();
-    world.init_resource::<StepStatus>();
-    world.init_resource::<StepCounter>();
-    world.init_resource::<StepTimings>();
-    world.init_resource::<Divergences>();
+    let workers = Workers::new(options.threads, options.rows)?;
 
-    let mut parts = SnapshotParts::default();
-    snapshot::register(&mut parts);
-    world.insert_resource(parts);
+    let insert = move |world: &mut World| {
+        let bundles = (0..options.rows as u32).map(|row| RowBundle::new(Row(row), options.seed, &widths));
+        let bundles = bundles.map(|mut bundle| {
+            // Startup events change the state that the engine begins with, so rows have to show it.
+            physics.read(bundle.row, &mut bundle.robot_state);
+            bundle
+        });
+        let entities: Vec<Entity> = world.spawn_batch(bundles.collect::<Vec<_>>()).collect();
+        world.insert_resource(RowEntities(entities));
+        world.insert_resource(ObservationBuffers::new(&observations, options.rows));
+        world.insert_resource(FinalObservations::new(&observations, options.rows));
+        world.insert_resource(StepBuffers::new(options.rows, &rewards, &mut log));
+        world.insert_resource(ResetLog::new(&rewards, &terminations, &mut log));
+        world.insert_resource(log);
+        world.insert_resource(events);
+        world.insert_resource(commands);
+        world.insert_resource(actions);
+        world.insert_resource(observations);
+        world.insert_resource(terminations);
+        world.insert_resource(rewards);
+        world.insert_resource(curriculum);
+        world.insert_resource(metrics);
+        world.insert_resource(tunables);
+        world.insert_resource(ActionInput { values: vec![0.0; options.rows * widths.action] });
+        world.insert_resource(controls);
+        world.insert_resource(staging);
+        world.insert_resource(physics);
+        world.insert_resource(layout);
+        world.insert_resource(task_names);
+        world.insert_resource(timing);
+        world.insert_resource(randomness);
+        world.insert_resource(options.auto_reset);
+        world.insert_resource(Stagger(options.stagger_episodes));
+        world.insert_resource(workers);
+        world.init_resource::<RecorderManager>();
+        world.init_resource::<ResettingRows>();
+        world.init_resource::<StepStatus>();
+        world.init_resource::<StepCounter>();
+        world.init_resource::<StepTimings>();
+        world.init_resource::<Divergences>();
 
-    let (mut step, mut reset) = (step_schedule(), reset_schedule());
-    for task in tasks {
-        task.install(world, &mut step, &mut reset);
-    }
-    extend(world, &mut step, &mut reset);
-    for schedule in [&mut step, &mut reset] {
-        schedule.initialize(world).map_err(|error| BuildError::Schedule(error.to_string(schedule.graph(), world)))?;
-    }
-    world.add_schedule(step);
-    world.add_schedule(reset);
-
-    world.run_system_once(startup_events).map_err(|error| BuildError::Schedule(error.to_string()))?;
-    match world.resource_mut::<StepStatus>().take() {
-        Ok(()) => Ok(()),
-        Err(StepError::Backend(error)) => Err(error.into()),
-        Err(error) => Err(BuildError::Schedule(error.to_string())),
-    }
+        let mut parts = SnapshotParts::default();
+        snapshot::register(&mut parts);
+        world.insert_resource(parts);
+    };
+    Ok(Prepared { insert: Box::new(insert), tasks })
 }
 
 /// Takes every row through one control step with the actions in [`ActionInput`].
@@ -265,8 +339,16 @@ pub fn reset_rows(world: &mut World, rows: &[u32]) -> Result<(), StepError> {
 }
 
 fn reset_entities(world: &mut World, entities: &[Entity]) -> Result<(), StepError> {
+    restart(world, entities);
+    world.clear_trackers();
+    world.resource_mut::<StepStatus>().take()
+}
+
+/// Restarts the given rows' entities by hand, from within a schedule: as [`reset_rows`], but the world's change trackers
+/// are left to whoever runs the schedule, and so is a failure, in [`StepStatus`].
+pub fn restart(world: &mut World, entities: &[Entity]) {
     if entities.is_empty() {
-        return Ok(());
+        return;
     }
     for &entity in entities {
         world.entity_mut(entity).insert(ResetRequested);
@@ -282,6 +364,4 @@ fn reset_entities(world: &mut World, entities: &[Entity]) -> Result<(), StepErro
             }
         }
     });
-    world.clear_trackers();
-    world.resource_mut::<StepStatus>().take()
 }

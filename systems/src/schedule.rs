@@ -18,7 +18,8 @@ pub struct StepSchedule;
 #[derive(ScheduleLabel, Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResetSchedule;
 
-/// What happens in a control step. The sets run in this order, each after the one before it.
+/// What happens in a control step. The sets run in this order, each after the one before it; after a failure, no later
+/// set runs.
 ///
 /// A host orders its own systems against them, in [`StepSchedule`]:
 /// `my_system.after(StepSystems::Physics).before(StepSystems::Termination)`. A system that is in none of the sets also runs
@@ -118,32 +119,33 @@ fn strict(schedule: &mut Schedule) {
 pub fn step_schedule() -> Schedule {
     let mut schedule = Schedule::new(StepSchedule);
     strict(&mut schedule);
-    schedule.configure_sets(
-        (
-            StepSystems::Check,
-            (
-                StepSystems::Action,
-                StepSystems::Physics,
-                StepSystems::State,
-                StepSystems::Task,
-                StepSystems::Termination,
-                StepSystems::Reward,
-                StepSystems::Metrics,
-                StepSystems::Event,
-                StepSystems::Command,
-                StepSystems::Observation,
-                StepSystems::Reset,
-                StepSystems::Recorder,
-            )
-                .chain()
-                .run_if(step_is_ok),
-        )
-            .chain(),
-    );
-    for set in StepSystems::ALL {
-        add_step_systems(&mut schedule, set);
-    }
+    add_step(&mut schedule);
     schedule
+}
+
+/// Adds the sets of a control step, in their order, and the runtime's own systems to a schedule of the host's.
+///
+/// Nothing is said about executor and ambiguity detection, which are the host's to choose.
+pub fn add_step(schedule: &mut Schedule) {
+    // Every set asks for itself: a condition on all of them together would be asked once, before the first.
+    let after_check = (
+        StepSystems::Action,
+        StepSystems::Physics,
+        StepSystems::State,
+        StepSystems::Task,
+        StepSystems::Termination,
+        StepSystems::Reward,
+        StepSystems::Metrics,
+        StepSystems::Event,
+        StepSystems::Command,
+        StepSystems::Observation,
+        StepSystems::Reset,
+        StepSystems::Recorder,
+    );
+    schedule.configure_sets((StepSystems::Check, after_check.chain().distributive_run_if(step_is_ok)).chain());
+    for set in StepSystems::ALL {
+        add_step_systems(schedule, set);
+    }
 }
 
 /// Adds the runtime's own systems of one set to a schedule, to run or to measure that part of the step alone.

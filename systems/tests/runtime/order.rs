@@ -3,10 +3,14 @@
 use bevy_ecs::prelude::*;
 use manege_components::{EpisodeClock, Observation, ResetRequested, Reward, Row, Termination};
 use manege_systems::build::BuildError;
+use manege_systems::config::{Entry, EnvironmentConfig};
+use manege_systems::error::StepError;
+use manege_systems::managers::reward::RewardOptions;
 use manege_systems::schedule::{ResetSystems, StepSystems};
+use manege_systems::step::{StepCounter, StepStatus};
 
-use crate::env::{Env, options};
-use crate::terms::{config, config_without_accidents};
+use crate::env::{END, Env, options};
+use crate::terms::{config, config_without_accidents, nothing, reward_of};
 
 /// Sets in the order in which host systems in them ran.
 #[derive(Resource, Default)]
@@ -21,8 +25,12 @@ fn note<S: SystemSet + Copy>(schedule: &mut Schedule, sets: &[S]) {
 
 /// An environment whose host notes the order of all sets.
 fn noted(rows: usize) -> Env {
+    noted_with(&config_without_accidents(), rows)
+}
+
+fn noted_with(config: &EnvironmentConfig, rows: usize) -> Env {
     use StepSystems::*;
-    Env::try_new(&config_without_accidents(), options(rows), |world, step, reset| {
+    Env::try_new(config, options(rows), |world, step, reset| {
         world.init_resource::<Ran>();
         note(step, &[Recorder, Observation, Command, Event, Metrics, Reward]);
         note(step, &[Check, Action, Physics, State, Task, Termination]);
@@ -77,9 +85,59 @@ fn no_set_runs_after_the_check_of_a_bad_action() {
     env.reset();
     ran(&mut env);
     env.try_step(&[0.0, 0.0, f32::NAN, 0.0]).unwrap_err();
-    // Systems between the sets are on their own, as the documentation of the sets says.
-    let in_sets: Vec<String> = ran(&mut env).into_iter().filter(|name| !name.contains(' ')).collect();
-    assert_eq!(in_sets, ["Check"]);
+    assert_eq!(ran_in_sets(&mut env), ["Check"]);
+}
+
+/// What ran in a set; systems between the sets are on their own, as the documentation of the sets says.
+fn ran_in_sets(env: &mut Env) -> Vec<String> {
+    ran(env).into_iter().filter(|name| !name.contains(' ')).collect()
+}
+
+#[test]
+fn no_set_runs_after_one_that_failed_and_the_next_step_is_whole() {
+    // Infinite when the clock says 2, in row 1, whose episode ends in that step.
+    let sick =
+        reward_of(nothing, |row, ()| if (row.row(), row.clock().step) == (Row(1), 2) { f32::INFINITY } else { 1.0 });
+    let mut config = config_without_accidents();
+    config.rewards.insert("sick".into(), Entry::new(RewardOptions::weight(1.0), sick));
+    let mut env = noted_with(&config, 3);
+    env.reset();
+    env.step();
+    let shown = (env.observation(0, 0), env.buffers().rewards.clone());
+    ran(&mut env);
+
+    let end_row_1 = [0.0, 0.0, END, 0.0, 0.0, 0.0];
+    let error = env.try_step(&end_row_1).unwrap_err();
+    assert!(matches!(error, StepError::NotFinite { manager: "reward", .. }), "{error}");
+    assert_eq!(ran_in_sets(&mut env), BEFORE[..7], "Reward is the last");
+    assert_eq!((env.observation(0, 0), env.buffers().rewards.clone()), shown, "nothing was published");
+    assert_eq!(env.get::<EpisodeClock>(1).episode, 1);
+
+    // The row is still due for its reset, which the next step makes.
+    env.step();
+    assert_eq!(ran(&mut env), [&BEFORE[..], &RESET, &AFTER].concat());
+    let clocks: Vec<_> =
+        (0..3).map(|row| (env.get::<EpisodeClock>(row).episode, env.get::<EpisodeClock>(row).step)).collect();
+    assert_eq!(clocks, [(1, 3), (2, 0), (1, 3)]);
+}
+
+#[test]
+fn a_host_that_fails_the_step_stops_it_too() {
+    fn refuse(mut status: ResMut<StepStatus>, counter: Res<StepCounter>) {
+        if counter.steps == 1 {
+            status.fail(StepError::Row { row: 9, rows: 2 });
+        }
+    }
+    let extend = |_: &mut World, step: &mut Schedule, _: &mut Schedule| {
+        step.add_systems(refuse.after(StepSystems::Action).before(StepSystems::Physics));
+    };
+    let mut env = Env::try_new(&config_without_accidents(), options(2), extend).unwrap();
+    env.reset();
+    let before = (env.qpos(0).to_vec(), *env.get::<EpisodeClock>(0));
+    assert!(matches!(env.try_step(&[0.5; 4]), Err(StepError::Row { row: 9, .. })));
+    assert_eq!((env.qpos(0).to_vec(), *env.get::<EpisodeClock>(0)), before, "physics did not run");
+    env.step();
+    assert_ne!(env.qpos(0), before.0);
 }
 
 fn build(extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule)) -> Result<Env, BuildError> {
