@@ -5,6 +5,8 @@ mod initial;
 mod snapshot;
 mod spec;
 
+#[cfg(feature = "bevy")]
+pub(crate) use builder::Unplaced;
 pub use builder::{EnvironmentBuilder, EnvironmentError};
 pub use initial::{InitialError, InitialState};
 pub use snapshot::{Snapshot, SnapshotError};

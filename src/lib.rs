@@ -5,6 +5,8 @@ pub mod describe;
 pub mod environment;
 mod files;
 pub mod motion;
+#[cfg(feature = "bevy")]
+pub mod plugin;
 pub mod recorder;
 pub mod replay;
 
@@ -28,4 +30,6 @@ pub mod prelude {
     pub use manege_tasks::{ModelFiles, Preset, Task};
 
     pub use crate::Environment;
+    #[cfg(feature = "bevy")]
+    pub use crate::plugin::{ManegePlugin, PluginSystems};
 }

@@ -28,7 +28,15 @@ pub enum EnvironmentError {
     Build(#[from] BuildError),
 }
 
-type Extension = Box<dyn FnOnce(&mut World, &mut Schedule, &mut Schedule)>;
+type Extension = Box<dyn FnOnce(&mut World, &mut Schedule, &mut Schedule) + Send>;
+
+/// An environment that is built, but in no world yet.
+#[cfg(feature = "bevy")]
+pub(crate) struct Unplaced {
+    pub(crate) prepared: runtime::Prepared,
+    pub(crate) info: manege_systems::backend::ModelInfo,
+    pub(crate) extension: Extension,
+}
 
 /// Builds an [`Environment`].
 pub struct EnvironmentBuilder {
@@ -121,7 +129,7 @@ impl EnvironmentBuilder {
     /// own, ordered against [`StepSystems`](manege_systems::schedule::StepSystems) and
     /// [`ResetSystems`](manege_systems::schedule::ResetSystems).
     #[must_use]
-    pub fn extend(mut self, extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule) + 'static) -> Self {
+    pub fn extend(mut self, extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule) + Send + 'static) -> Self {
         let earlier = self.extension;
         self.extension = Box::new(move |world, step, reset| {
             earlier(world, step, reset);
@@ -146,6 +154,16 @@ impl EnvironmentBuilder {
         }
         config.validate()?;
         Ok((task, preset, config))
+    }
+
+    /// Does everything that can fail.
+    #[cfg(feature = "bevy")]
+    pub(crate) fn prepare(self) -> Result<Unplaced, EnvironmentError> {
+        let (task, _, config) = self.resolve()?;
+        let model = task.load(&config.physics)?;
+        let info = model.info().clone();
+        let prepared = runtime::prepare(&config, model, self.options)?;
+        Ok(Unplaced { prepared, info, extension: self.extension })
     }
 
     /// Makes the environment. Its rows are in their default state until [`Environment::reset`].

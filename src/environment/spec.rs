@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bevy_ecs::world::World;
+use bevy_ecs::prelude::{Resource, World};
 use manege_systems::backend::ModelInfo;
 use manege_systems::build::TaskStateNames;
 use manege_systems::managers::action::ActionManager;
@@ -32,7 +32,7 @@ pub struct GroupSpec {
 }
 
 /// Names and widths of everything in an environment's buffers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Resource, Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// Observation groups, in order.
     pub groups: Vec<GroupSpec>,
