@@ -196,7 +196,9 @@ fn onnx(file: &str, environment: &Environment) -> Result<Box<dyn Policy>, Failur
 
 #[cfg(not(feature = "onnx"))]
 fn onnx(file: &str, _: &Environment) -> Result<Box<dyn Policy>, Failure> {
-    Err(usage(anyhow!("cannot run {file}: this program was built without ONNX; build it with `--features onnx`")))
+    Err(usage(anyhow!(
+        "cannot run {file}: this program was built without ONNX; build it with `--features onnx`, or run `cargo x --features onnx collect`"
+    )))
 }
 
 /// A bar on stderr, if a person looks at it.

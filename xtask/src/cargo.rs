@@ -17,7 +17,11 @@ pub struct Cargo {
     program: OsString,
     manifest: PathBuf,
     mujoco: PathBuf,
+    features: Option<OsString>,
 }
+
+/// The feature without which a part of the tests could not be built.
+const TESTED_FEATURE: &str = "manege/bevy";
 
 /// Cargo could not be started.
 #[derive(Debug, Error)]
@@ -28,13 +32,14 @@ pub struct HandOverError {
 }
 
 impl Cargo {
-    /// Commands for the workspace at `root` that link MuJoCo from the folder `mujoco`.
-    pub fn new(root: &Path, mujoco: &Path) -> Self {
+    /// Commands for the workspace at `root` that link MuJoCo from the folder `mujoco` and build with these features.
+    pub fn new(root: &Path, mujoco: &Path, features: Option<OsString>) -> Self {
         Self {
             // Cargo names itself to what it runs, which keeps the toolchain the same.
             program: env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
             manifest: root.join("Cargo.toml"),
             mujoco: mujoco.to_path_buf(),
+            features,
         }
     }
 
@@ -47,6 +52,10 @@ impl Cargo {
         }
         if !has_option(arguments, &["--release", "-r", "--profile"]) {
             command.arg("--release");
+        }
+        let packages = packages(arguments);
+        if packages.is_empty() || packages.iter().any(|package| package == "manege") {
+            command.args(["--features", TESTED_FEATURE]);
         }
         command.args(arguments);
         match oracle {
@@ -77,8 +86,26 @@ impl Cargo {
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(subcommand).arg("--manifest-path").arg(&self.manifest).env(LINK_DIR_VARIABLE, &self.mujoco);
+        if let Some(features) = &self.features {
+            command.arg("--features").arg(features);
+        }
         command
     }
+}
+
+/// The packages that the arguments for cargo itself name.
+fn packages(arguments: &[OsString]) -> Vec<String> {
+    let mut words = arguments.iter().map(|argument| argument.to_string_lossy()).take_while(|argument| argument != "--");
+    let mut packages = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(rest) = word.strip_prefix("--package").or_else(|| word.strip_prefix("-p")) else { continue };
+        let name = match rest.strip_prefix('=').unwrap_or(rest) {
+            "" => words.next().unwrap_or_default().into_owned(),
+            name => name.to_owned(),
+        };
+        packages.push(name);
+    }
+    packages
 }
 
 /// Whether one of `names` is among the arguments for cargo itself, those before `--`; `--name=value` and `-nvalue` count.
@@ -134,25 +161,37 @@ mod tests {
     }
 
     fn cargo() -> Cargo {
-        Cargo { program: "cargo".into(), manifest: "/w/Cargo.toml".into(), mujoco: "/w/lib".into() }
+        Cargo { program: "cargo".into(), manifest: "/w/Cargo.toml".into(), mujoco: "/w/lib".into(), features: None }
     }
 
     #[test]
     fn tests_cover_the_workspace_unless_packages_are_named() {
         for (given, expected) in [
-            ("", "--workspace --release"),
-            ("reward -- --nocapture", "--workspace --release reward -- --nocapture"),
+            ("", "--workspace --release --features manege/bevy"),
+            ("reward -- --nocapture", "--workspace --release --features manege/bevy reward -- --nocapture"),
             ("-p xtask", "--release -p xtask"),
             ("-pxtask", "--release -pxtask"),
             ("--package=xtask", "--release --package=xtask"),
-            ("--workspace --release", "--workspace --release"),
-            ("--profile dev", "--workspace --profile dev"),
+            ("-p manege --test signals", "--release --features manege/bevy -p manege --test signals"),
+            ("--package=manege -p xtask", "--release --features manege/bevy --package=manege -p xtask"),
+            ("--workspace --release", "--features manege/bevy --workspace --release"),
+            ("--profile dev", "--workspace --features manege/bevy --profile dev"),
             // Behind `--` and in longer names they mean something else.
-            ("-- --release -p", "--workspace --release -- --release -p"),
-            ("--profiles", "--workspace --release --profiles"),
+            ("-- --release -p", "--workspace --release --features manege/bevy -- --release -p"),
+            ("--profiles", "--workspace --release --features manege/bevy --profiles"),
         ] {
             assert_eq!(line(&cargo().test(&words(given), None)), expected);
         }
+    }
+
+    #[test]
+    fn features_reach_every_build() {
+        let cargo = Cargo { features: Some("onnx,tracy".into()), ..cargo() };
+        assert_eq!(line(&cargo.bench(&[])), "--features onnx,tracy");
+        let manege = line(&cargo.manege(&words("tasks")));
+        assert!(manege.starts_with("--features onnx,tracy --release --package manege"), "{manege}");
+        let tests = "--features onnx,tracy --workspace --release --features manege/bevy";
+        assert_eq!(line(&cargo.test(&[], None)), tests);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use fetch::FetchError;
 use mujoco::{LinkDirError, MujocoDir};
 use oracle::OracleVariableError;
 use python::Python;
-use request::{Request, UsageError};
+use request::{CommandLine, Request, UsageError};
 use thiserror::Error;
 
 /// Everything that stops `cargo x` before it has handed over.
@@ -65,10 +65,10 @@ fn main() -> ExitCode {
 
 /// Returns only where nothing was handed over to cargo, or where the platform cannot replace a process.
 fn run() -> Result<ExitCode, Error> {
-    let request = Request::parse(env::args_os().skip(1))?;
+    let CommandLine { features, request } = CommandLine::parse(env::args_os().skip(1))?;
     let root = workspace_root();
     let python = Python::system();
-    let cargo = || set_up(&root, &python).map(|mujoco| Cargo::new(&root, mujoco.path()));
+    let cargo = || set_up(&root, &python).map(|mujoco| Cargo::new(&root, mujoco.path(), features.clone()));
 
     let command = match request {
         Request::Help(topic) => return Ok(say(topic.text())),

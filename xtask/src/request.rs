@@ -19,6 +19,15 @@ pub enum Request {
     Manege(Vec<OsString>),
 }
 
+/// The whole command line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Cargo features to build with, as `--features` takes them.
+    pub features: Option<OsString>,
+    /// What is asked for.
+    pub request: Request,
+}
+
 /// What a help text is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
@@ -35,6 +44,39 @@ pub enum UsageError {
     /// `setup` was given a word.
     #[error("`cargo x setup` takes no arguments, and was given `{0}`; see `cargo x setup --help`")]
     SetupArgument(String),
+    /// `--features` ended the line.
+    #[error("`--features` needs names of cargo features, such as `cargo x --features onnx,tracy <COMMAND>`")]
+    NoFeatures,
+    /// Features were asked for where nothing is built.
+    #[error(
+        "`--features` has no use here: it comes before a command that is built, as in `cargo x --features onnx test`"
+    )]
+    UnusedFeatures,
+}
+
+impl CommandLine {
+    /// Reads the words that follow `cargo x`: features for the build, if any, and then the request.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
+        let mut words = words.into_iter().peekable();
+        let first = words.peek().and_then(|word| word.to_str());
+        let features = match first.and_then(|word| word.strip_prefix("--features")) {
+            Some("") => Some(words.nth(1).ok_or(UsageError::NoFeatures)?),
+            Some(list) if list.starts_with('=') => {
+                let list = OsString::from(&list[1..]);
+                words.next();
+                Some(list)
+            }
+            _ => None,
+        };
+        if features.as_ref().is_some_and(|list| list.is_empty()) {
+            return Err(UsageError::NoFeatures);
+        }
+        let request = Request::parse(words)?;
+        if features.is_some() && matches!(request, Request::Help(_) | Request::Setup) {
+            return Err(UsageError::UnusedFeatures);
+        }
+        Ok(Self { features, request })
+    }
 }
 
 impl Request {
@@ -42,7 +84,7 @@ impl Request {
     ///
     /// A first word that is no command of this program belongs to `manege`, `--help` and misspelt ones included: that
     /// command knows its own names and suggests the nearest.
-    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
+    fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, UsageError> {
         let mut words = words.into_iter();
         let Some(first) = words.next() else {
             return Ok(Self::Help(Topic::Overview));
@@ -81,7 +123,7 @@ impl Topic {
 const OVERVIEW: &str = "\
 Puts MuJoCo in place on first use, then runs a command in release mode.
 
-Usage: cargo x <COMMAND> [ARGUMENTS]
+Usage: cargo x [--features LIST] <COMMAND> [ARGUMENTS]
 
 Commands of this program:
   setup   Put MuJoCo in place under third_party/mujoco, and do nothing else
@@ -92,11 +134,17 @@ Any other command is run by `manege`, with the rest of the line unchanged:
   cargo x --help            what `manege` can do
   cargo x <COMMAND> --help  about one of its commands
 
+Options, before the command:
+  --features LIST   build with these cargo features, separated by commas: onnx (policies in ONNX format), tracy (zones
+                    for the Tracy profiler), bevy (the plugin for bevy_app; the tests always have it)
+
 Environment:
   MUJOCO_DYNAMIC_LINK_DIR   a folder with a libmujoco.so of your own (absolute path); nothing is fetched then
   MANEGE_ORACLE_PYTHON      a Python of your own with the mujoco package and numpy, for `cargo x test`
 
-Example: cargo x test
+Examples:
+  cargo x test
+  cargo x --features onnx collect go2_joystick_flat --policy policy.onnx
 ";
 
 const SETUP: &str = "\
@@ -180,6 +228,30 @@ mod tests {
         use std::os::unix::ffi::OsStringExt;
         let odd = OsString::from_vec(vec![b'a', 0xff]);
         assert_eq!(Request::parse([odd.clone()]), Ok(Request::Manege(vec![odd])));
+    }
+
+    #[test]
+    fn features_come_before_the_command() {
+        let line = |line: &str| CommandLine::parse(words(line));
+        for given in ["--features onnx,tracy collect --envs 8", "--features=onnx,tracy collect --envs 8"] {
+            let request = Request::Manege(words("collect --envs 8"));
+            assert_eq!(line(given), Ok(CommandLine { features: Some("onnx,tracy".into()), request }), "{given}");
+        }
+        // Behind the command they belong to it.
+        let request = Request::Test(words("--features onnx"));
+        assert_eq!(line("test --features onnx"), Ok(CommandLine { features: None, request }));
+        let request = Request::Manege(words("--featureless"));
+        assert_eq!(line("--featureless"), Ok(CommandLine { features: None, request }));
+    }
+
+    #[test]
+    fn features_need_names_and_something_to_build() {
+        for given in ["--features", "--features="] {
+            assert_eq!(CommandLine::parse(words(given)), Err(UsageError::NoFeatures), "{given}");
+        }
+        for given in ["--features onnx", "--features onnx setup", "--features onnx test --help"] {
+            assert_eq!(CommandLine::parse(words(given)), Err(UsageError::UnusedFeatures), "{given}");
+        }
     }
 
     #[test]
