@@ -19,3 +19,8 @@ fn cart_pole_runs() {
 fn host_application_runs() {
     run("host_application");
 }
+
+#[test]
+fn custom_terms_runs() {
+    run("custom_terms");
+}
