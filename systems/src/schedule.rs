@@ -91,10 +91,28 @@ pub enum ResetSystems {
     Managers,
     /// Per-row state that tasks keep restarts. The runtime has no systems here.
     Task,
-    /// Commands are updated without letting time pass, and the first observation is made.
+    /// Commands are updated without letting time pass.
+    Update,
+    /// The first observation is made.
     Observation,
     /// Recorders look at the rows, whose new episode has begun, and the tags are removed.
     Finish,
+}
+
+impl ResetSystems {
+    /// All sets, in order.
+    pub const ALL: [Self; 10] = [
+        Self::Begin,
+        Self::Curriculum,
+        Self::Event,
+        Self::Command,
+        Self::Commit,
+        Self::Managers,
+        Self::Task,
+        Self::Update,
+        Self::Observation,
+        Self::Finish,
+    ];
 }
 
 /// Recorders see the whole world, so nothing can be beside them: they have places of their own between the public sets.
@@ -190,6 +208,7 @@ pub fn reset_schedule() -> Schedule {
             ResetSystems::Commit,
             ResetSystems::Managers,
             ResetSystems::Task,
+            ResetSystems::Update,
             ResetSystems::Observation,
             RecorderHooks::PostReset,
             ResetSystems::Finish,
@@ -197,27 +216,38 @@ pub fn reset_schedule() -> Schedule {
             .chain(),
     );
     schedule.add_systems((
-        reset::begin_reset.in_set(ResetSystems::Begin),
         recorder::record_pre_reset.in_set(RecorderHooks::PreReset),
-        curriculum::update_at_reset.in_set(ResetSystems::Curriculum),
-        (reset::begin_episodes, event::reset_events).chain().in_set(ResetSystems::Event),
-        command::reset_commands.in_set(ResetSystems::Command),
-        commit_resets.in_set(ResetSystems::Commit),
-        (
-            reset::reset_actions,
-            reset::reset_rewards,
-            metrics::reset_metrics,
-            observation::reset_observation_history,
-            event::reset_event_timers,
-            reset::reset_clocks,
-        )
-            .chain()
-            .in_set(ResetSystems::Managers),
-        (command::compute_reset_commands, observation::compute_reset_observations)
-            .chain()
-            .in_set(ResetSystems::Observation),
         recorder::record_post_reset.in_set(RecorderHooks::PostReset),
-        reset::finish_reset.in_set(ResetSystems::Finish),
     ));
+    for set in ResetSystems::ALL {
+        add_reset_systems(&mut schedule, set);
+    }
     schedule
+}
+
+/// Adds the runtime's own systems of one set of the reset pass to a schedule, to run or to measure that part alone.
+pub fn add_reset_systems(schedule: &mut Schedule, set: ResetSystems) {
+    match set {
+        ResetSystems::Begin => schedule.add_systems(reset::begin_reset.in_set(set)),
+        ResetSystems::Curriculum => schedule.add_systems(curriculum::update_at_reset.in_set(set)),
+        ResetSystems::Event => schedule.add_systems((reset::begin_episodes, event::reset_events).chain().in_set(set)),
+        ResetSystems::Command => schedule.add_systems(command::reset_commands.in_set(set)),
+        ResetSystems::Commit => schedule.add_systems(commit_resets.in_set(set)),
+        ResetSystems::Managers => schedule.add_systems(
+            (
+                reset::reset_actions,
+                reset::reset_rewards,
+                metrics::reset_metrics,
+                observation::reset_observation_history,
+                event::reset_event_timers,
+                reset::reset_clocks,
+            )
+                .chain()
+                .in_set(set),
+        ),
+        ResetSystems::Task => schedule,
+        ResetSystems::Update => schedule.add_systems(command::compute_reset_commands.in_set(set)),
+        ResetSystems::Observation => schedule.add_systems(observation::compute_reset_observations.in_set(set)),
+        ResetSystems::Finish => schedule.add_systems(reset::finish_reset.in_set(set)),
+    };
 }

@@ -16,6 +16,7 @@ fn sizes_and_periods_are_those_of_the_task() {
 }
 
 #[test]
+#[expect(clippy::approx_constant, reason = "3.14 rad/s is what the task is defined with")]
 fn rewards_and_terminations_are_those_of_the_task() {
     let env = builder(1).build().unwrap();
     let table = env.config().to_table().unwrap();

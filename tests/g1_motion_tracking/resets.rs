@@ -110,7 +110,7 @@ fn failures_draw_episodes_to_where_they_happen() {
     let learn = "commands.motion.sampling = { kind = \"adaptive\", uniform_ratio = 0.1, alpha = 0.5, kernel_size = 1, kernel_lambda = 0.8 }";
     let mut env = builder(64).config(learn.parse().unwrap()).build().unwrap();
     env.reset().unwrap();
-    let mut failed = vec![0.0; 9];
+    let mut failed = [0.0; 9];
     for step in 0..60 {
         let before = frames(&mut env);
         let actions: Vec<f32> = (0..64 * JOINTS).map(|i| super::scatter(7919 * step + i) as f32).collect();

@@ -125,8 +125,10 @@ fn files_are_joined_into_clips_and_each_ends_an_episode() {
     let mut env = builder(2).config(changes.parse().unwrap()).build().unwrap();
     env.reset().unwrap();
     let last = FRAMES as f32 - 1.0;
-    let mut initial = InitialState::default();
-    initial.task_state = vec![("motion_frame".to_owned(), vec![last, last + FRAMES as f32])];
+    let mut initial = InitialState {
+        task_state: vec![("motion_frame".to_owned(), vec![last, last + FRAMES as f32])],
+        ..InitialState::default()
+    };
     env.set_initial(&initial).unwrap();
     env.step(&[0.0; 2 * JOINTS]).unwrap();
     assert_eq!(env.truncated(), [true; 2]);

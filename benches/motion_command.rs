@@ -1,0 +1,80 @@
+//! The command of a motion: at every step, and at resets of a part of the rows.
+//!
+//! `step` is the command manager over all rows. `reset` is everything that belongs to commands in a reset pass: drawing
+//! frames, staging the robots' states, and bringing commands up to date afterwards. `reset_pass` is the whole pass, with the
+//! physics write, observations and all. Throughput is in rows.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use bevy_ecs::prelude::*;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use manege::Environment;
+use manege_components::ResetRequested;
+use manege_systems::runtime;
+use manege_systems::schedule::{ResetSystems, StepSystems, add_reset_systems, add_step_systems};
+use manege_systems::step::RowEntities;
+
+const ROWS: usize = 1024;
+const PERCENTS: [usize; 3] = [1, 10, 100];
+
+fn environment() -> Environment {
+    let mut env = Environment::builder("g1_motion_tracking").rows(ROWS).seed(1).build().expect("the task builds");
+    env.reset().expect("the task resets");
+    let actions = vec![0.0; ROWS * env.action_width()];
+    for _ in 0..5 {
+        env.step(&actions).expect("the task steps");
+    }
+    env
+}
+
+fn schedule_of(systems: impl Fn(&mut Schedule)) -> Schedule {
+    let mut schedule = Schedule::default();
+    schedule.set_executor(bevy_ecs::schedule::SingleThreadedExecutor::new());
+    systems(&mut schedule);
+    schedule
+}
+
+fn step(c: &mut Criterion) {
+    let mut group = c.benchmark_group("motion_command");
+    group.sample_size(20).measurement_time(Duration::from_secs(2)).throughput(Throughput::Elements(ROWS as u64));
+    let mut env = environment();
+    let mut schedule = schedule_of(|schedule| add_step_systems(schedule, StepSystems::Command));
+    group.bench_function(BenchmarkId::new("step", ROWS), |b| b.iter(|| schedule.run(env.world_mut())));
+    group.finish();
+}
+
+fn resets(c: &mut Criterion) {
+    let mut group = c.benchmark_group("motion_command");
+    group.sample_size(20).measurement_time(Duration::from_secs(2));
+    for percent in PERCENTS {
+        let listed: Vec<u32> = (0..(ROWS * percent / 100) as u32).collect();
+        group.throughput(Throughput::Elements(listed.len() as u64));
+
+        let mut env = environment();
+        for &row in &listed {
+            let entity = env.world().resource::<RowEntities>().0[row as usize];
+            env.world_mut().entity_mut(entity).insert(ResetRequested);
+        }
+        // Lists the rows and opens the state write, once; the rows stay tagged.
+        let begin = [ResetSystems::Begin, ResetSystems::Event];
+        schedule_of(|schedule| begin.into_iter().for_each(|set| add_reset_systems(schedule, set))).run(env.world_mut());
+        let mut schedule = schedule_of(|schedule| {
+            schedule.configure_sets((ResetSystems::Command, ResetSystems::Update).chain());
+            add_reset_systems(schedule, ResetSystems::Command);
+            add_reset_systems(schedule, ResetSystems::Update);
+        });
+        group.bench_function(BenchmarkId::new("reset_percent_of_1024_rows", percent), |b| {
+            b.iter(|| schedule.run(env.world_mut()));
+        });
+
+        let mut env = environment();
+        group.bench_function(BenchmarkId::new("reset_pass_percent_of_1024_rows", percent), |b| {
+            b.iter(|| runtime::reset_rows(env.world_mut(), black_box(&listed)).expect("the rows reset"));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, step, resets);
+criterion_main!(benches);
