@@ -12,3 +12,4 @@ mod resolve;
 pub mod rewards;
 pub mod sensed;
 pub mod terminations;
+mod tracking;

@@ -12,7 +12,7 @@ use manege_systems::managers::reward::{RewardTerm, reward};
 use manege_systems::row_view::RowView;
 use serde::{Deserialize, Serialize};
 
-use super::resolve;
+use super::{resolve, tracking};
 
 /// The floating root's velocity in its body frame.
 #[derive(Clone, Copy)]
@@ -43,14 +43,8 @@ pub struct TrackLinearVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackLinearVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = resolve::velocity_command(context, &self.command)?;
         let velocity = BodyVelocity::resolve(context)?;
-        let variance = resolve::positive("std", self.std)?.powi(2);
-        Ok(reward(move |row| {
-            let (wanted, velocity) = (row.command(command), velocity.linear(row));
-            let error = (f64::from(wanted[0]) - velocity.x).powi(2) + (f64::from(wanted[1]) - velocity.y).powi(2);
-            (-error / variance).exp() as f32
-        }))
+        tracking::linear(context, &self.command, self.std, move |row| velocity.linear(row))
     }
 }
 
@@ -66,13 +60,8 @@ pub struct TrackAngularVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackAngularVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = resolve::velocity_command(context, &self.command)?;
         let angular = context.root_angular_velocity()?;
-        let variance = resolve::positive("std", self.std)?.powi(2);
-        Ok(reward(move |row| {
-            let error = f64::from(row.command(command)[2]) - row.vec3(angular).z;
-            (-error * error / variance).exp() as f32
-        }))
+        tracking::angular(context, &self.command, self.std, move |row| row.vec3(angular))
     }
 }
 

@@ -9,7 +9,7 @@ use manege_systems::handles::StateSlice;
 use manege_systems::managers::reward::{RewardTerm, reward};
 use serde::{Deserialize, Serialize};
 
-use super::resolve;
+use super::{resolve, tracking};
 
 /// `exp(-|c_xy - v_xy|² / std²)`: how well the planar velocity `v` that a velocimeter reads follows the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,14 +25,8 @@ pub struct TrackSensedLinearVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackSensedLinearVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = resolve::velocity_command(context, &self.command)?;
         let velocity = resolve::sensor(context, "sensor", &self.sensor, 3)?;
-        let variance = resolve::positive("std", self.std)?.powi(2);
-        Ok(reward(move |row| {
-            let (wanted, velocity) = (row.command(command), row.vec3(velocity));
-            let error = (f64::from(wanted[0]) - velocity.x).powi(2) + (f64::from(wanted[1]) - velocity.y).powi(2);
-            (-error / variance).exp() as f32
-        }))
+        tracking::linear(context, &self.command, self.std, move |row| row.vec3(velocity))
     }
 }
 
@@ -50,13 +44,8 @@ pub struct TrackSensedAngularVelocity {
 
 impl TermParams<dyn RewardTerm> for TrackSensedAngularVelocity {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn RewardTerm>, BuildError> {
-        let command = resolve::velocity_command(context, &self.command)?;
         let angular = resolve::sensor(context, "sensor", &self.sensor, 3)?;
-        let variance = resolve::positive("std", self.std)?.powi(2);
-        Ok(reward(move |row| {
-            let error = f64::from(row.command(command)[2]) - row.vec3(angular).z;
-            (-error * error / variance).exp() as f32
-        }))
+        tracking::angular(context, &self.command, self.std, move |row| row.vec3(angular))
     }
 }
 

@@ -1,13 +1,25 @@
 //! When a motion is over, and when it is lost.
 
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 use manege_systems::build::{BuildContext, BuildError};
 use manege_systems::config::TermParams;
 use manege_systems::managers::termination::{TerminationTerm, termination};
 use serde::{Deserialize, Serialize};
 
 use super::super::resolve;
-use super::MotionReference;
+use super::{MotionReference, Pursuit};
+
+/// Fires where `error` is beyond `limit`.
+fn beyond(
+    context: &BuildContext<'_>,
+    command: &str,
+    limit: f64,
+    error: impl Fn(&Pursuit<'_>) -> f64 + Send + Sync + 'static,
+) -> Result<Box<dyn TerminationTerm>, BuildError> {
+    let reference = MotionReference::of(context, command)?;
+    let limit = resolve::positive("limit", limit)?;
+    Ok(termination(move |row| error(&reference.pursuit(row)).abs() > limit))
+}
 
 /// The frame to match is the last of its clip. As a time-out, since the robot has done nothing wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,13 +51,10 @@ pub struct AnchorHeightError {
 
 impl TermParams<dyn TerminationTerm> for AnchorHeightError {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn TerminationTerm>, BuildError> {
-        let reference = MotionReference::of(context, &self.command)?;
-        let limit = resolve::positive("limit", self.limit)?;
-        Ok(termination(move |row| {
-            let pursuit = reference.pursuit(row);
+        beyond(context, &self.command, self.limit, |pursuit| {
             let anchor = pursuit.anchor();
-            (pursuit.motion_position(anchor).z - pursuit.position(anchor).z).abs() > limit
-        }))
+            pursuit.motion_position(anchor).z - pursuit.position(anchor).z
+        })
     }
 }
 
@@ -62,14 +71,11 @@ pub struct AnchorTiltError {
 
 impl TermParams<dyn TerminationTerm> for AnchorTiltError {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn TerminationTerm>, BuildError> {
-        let reference = MotionReference::of(context, &self.command)?;
-        let limit = resolve::positive("limit", self.limit)?;
-        Ok(termination(move |row| {
-            let pursuit = reference.pursuit(row);
+        beyond(context, &self.command, self.limit, |pursuit| {
             let anchor = pursuit.anchor();
-            let gravity = |frame: glam::DQuat| (frame.conjugate() * DVec3::NEG_Z).z;
-            (gravity(pursuit.motion_orientation(anchor)) - gravity(pursuit.orientation(anchor))).abs() > limit
-        }))
+            let gravity = |frame: DQuat| (frame.conjugate() * DVec3::NEG_Z).z;
+            gravity(pursuit.motion_orientation(anchor)) - gravity(pursuit.orientation(anchor))
+        })
     }
 }
 
