@@ -88,6 +88,7 @@ trait ErasedParams<T: ?Sized>: Send + Sync {
 impl<T: ?Sized + 'static, P: TermParams<T>> ErasedParams<T> for P {
     fn kind(&self) -> &'static str {
         let path = std::any::type_name::<P>();
+        let path = path.split_once('<').map_or(path, |(path, _parameters)| path);
         path.rsplit("::").next().unwrap_or(path)
     }
 

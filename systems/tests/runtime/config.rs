@@ -99,3 +99,10 @@ fn no_rows_or_no_threads_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn the_kind_of_a_term_is_the_name_of_its_type_without_path_and_parameters() {
+    let config = config();
+    assert_eq!(config.events["push"].term.kind(), "Push");
+    assert_eq!(config.rewards["alive"].term.kind(), "Made", "a type with a parameter that has a path too");
+}

@@ -6,6 +6,7 @@ mod terms;
 mod actions;
 mod autoreset;
 mod config;
+mod configurations;
 mod curriculum;
 mod determinism;
 mod events;

@@ -20,12 +20,12 @@ use crate::terms::{Made, config_without_accidents, nothing, observation_of};
 type Terms = Vec<(&'static str, ObservationOptions, Made<dyn ObservationTerm>)>;
 
 /// What a row sees in a step of an episode: different for each, and told at a glance.
-fn frame(row: usize, episode: u32, step: u32) -> [f32; 2] {
+pub fn frame(row: usize, episode: u32, step: u32) -> [f32; 2] {
     let value = (1000 * row) as f32 + (100 * episode) as f32 + step as f32;
     [value, -value]
 }
 
-fn clock() -> Made<dyn ObservationTerm> {
+pub fn clock() -> Made<dyn ObservationTerm> {
     observation_of(2, nothing, |row, (), out| {
         out.copy_from_slice(&frame(row.row().index(), row.clock().episode, row.clock().step));
     })
@@ -372,13 +372,14 @@ fn options_that_make_no_sense_are_build_errors_that_name_the_term() {
 
 /// A term's frames as a plain list would keep them.
 #[derive(Default)]
-struct Model {
+pub struct Model {
     frames: Vec<[f32; 2]>,
     history: VecDeque<[f32; 2]>,
 }
 
 impl Model {
-    fn see(&mut self, frame: [f32; 2], lag: usize, history: usize) -> Vec<f32> {
+    /// The frames that are seen after one more, oldest first.
+    pub fn see(&mut self, frame: [f32; 2], lag: usize, history: usize) -> Vec<f32> {
         self.frames.push(frame);
         let seen = self.frames[self.frames.len() - 1 - lag.min(self.frames.len() - 1)];
         if history == 0 {
