@@ -40,9 +40,18 @@ impl Env {
         options: RuntimeOptions,
         extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule),
     ) -> Result<Self, BuildError> {
+        Self::in_world(World::new(), config, options, extend)
+    }
+
+    /// As [`try_new`](Self::try_new), in a world in which there is something already.
+    pub fn in_world(
+        mut world: World,
+        config: &EnvironmentConfig,
+        options: RuntimeOptions,
+        extend: impl FnOnce(&mut World, &mut Schedule, &mut Schedule),
+    ) -> Result<Self, BuildError> {
         let physics = PhysicsOptions::new(config.physics.timestep);
         let model = Box::new(MujocoBuilder::from_xml(crate::BOX, &physics)?);
-        let mut world = World::new();
         runtime::install(&mut world, config, model, options, extend)?;
         Ok(Self { world, rows: options.rows, steps: 0 })
     }

@@ -10,6 +10,7 @@ mod configurations;
 mod curriculum;
 mod determinism;
 mod events;
+mod layout;
 mod metrics;
 mod observations;
 mod order;
