@@ -135,9 +135,9 @@ fn resets_of_no_few_and_all_rows_leave_everything_in_its_place() {
             assert_eq!(places(&env), first, "round {round}");
             env.reset_rows(&ending.iter().rev().map(|&row| row as u32).collect::<Vec<_>>());
             assert_eq!(places(&env), first, "round {round}, by hand");
-            for row in 0..rows {
-                episodes[row] += 2 * u32::from(ending.contains(&row));
-                assert_eq!(env.get::<EpisodeClock>(row).episode, episodes[row], "row {row}, round {round}");
+            for (row, episode) in episodes.iter_mut().enumerate() {
+                *episode += 2 * u32::from(ending.contains(&row));
+                assert_eq!(env.get::<EpisodeClock>(row).episode, *episode, "row {row}, round {round}");
                 assert_eq!(env.get::<Row>(row).index(), row);
             }
         }
