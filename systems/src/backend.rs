@@ -105,6 +105,23 @@ impl ModelField {
             Self::Gravity => 3,
         }
     }
+
+    /// The field's values in the compiled model, `width` of them.
+    #[must_use]
+    pub fn compiled(self, info: &ModelInfo) -> Vec<f64> {
+        match self {
+            Self::BodyMass => info.bodies.iter().map(|body| body.mass).collect(),
+            Self::BodyCom => info.bodies.iter().flat_map(|body| body.com).collect(),
+            Self::BodyInertia => info.bodies.iter().flat_map(|body| body.inertia).collect(),
+            Self::DofArmature => info.dof_armature.clone(),
+            Self::DofDamping => info.dof_damping.clone(),
+            Self::DofFrictionLoss => info.dof_friction_loss.clone(),
+            Self::GeomFriction => info.geom_friction.clone(),
+            Self::ActuatorKp => info.actuators.iter().map(|actuator| actuator.kp).collect(),
+            Self::ActuatorKd => info.actuators.iter().map(|actuator| actuator.kd).collect(),
+            Self::Gravity => info.gravity.to_vec(),
+        }
+    }
 }
 
 /// When derived quantities (body poses, sensors) are evaluated relative to `qpos` and `qvel`.
@@ -202,6 +219,19 @@ pub struct StateWrite<'a> {
     pub fields: &'a [FieldWrite<'a>],
 }
 
+/// Forces and torques that act on bodies of rows from outside, from the next physics step on.
+///
+/// They stay until they are written again, or until a [`WriteKind::Reset`] clears them. Outputs stay as they are.
+#[derive(Debug, Clone, Copy)]
+pub struct WrenchWrite<'a> {
+    /// The rows written, ascending and unique.
+    pub rows: &'a [u32],
+    /// The bodies written, as indices into [`ModelInfo::bodies`]; what acts on others stays.
+    pub bodies: &'a [usize],
+    /// Force (N) and torque (N·m) in the world frame at the body's centre of mass, `rows.len() × bodies.len() × 6` values.
+    pub values: &'a [f64],
+}
+
 /// Why a row's physics cannot be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -245,6 +275,8 @@ pub enum Feature {
     SubstepFeedback,
     /// A timing of derived outputs.
     Freshness(Freshness),
+    /// External forces and torques on bodies.
+    ExternalWrench,
 }
 
 /// A loaded model, before rows are made of it.
@@ -296,6 +328,12 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// A buffer of the wrong size, a row that does not exist, or a field that was not requested; nothing was written.
     fn write(&mut self, write: StateWrite<'_>) -> Result<(), BackendError>;
+
+    /// Sets what acts on bodies from outside.
+    ///
+    /// # Errors
+    /// A buffer of the wrong size, or a row or body that does not exist; nothing was written.
+    fn apply_wrenches(&mut self, write: WrenchWrite<'_>) -> Result<(), BackendError>;
 
     /// Appends everything that determines what the rows do next, and the outputs.
     fn save_state(&self, to: &mut Vec<f64>);

@@ -1,6 +1,7 @@
 //! What terms see while an environment is built: names become handles, and needs become requests.
 
 mod error;
+mod select;
 
 pub use error::BuildError;
 
@@ -15,6 +16,7 @@ use crate::backend::{BackendBuilder, Feature, JointInfo, ModelField, ModelInfo, 
 use crate::config::{PerName, nearest};
 use crate::handles::{CommandSlice, RewardHandle, StateSlice, TaskSlice};
 use crate::tunable::{TunableRange, Tunables};
+use crate::wrench::WrenchHandle;
 
 /// Resolves names for terms, and collects the physics outputs and model fields that they need.
 pub struct BuildContext<'a> {
@@ -24,6 +26,8 @@ pub struct BuildContext<'a> {
     episode_length: f64,
     outputs: Vec<(Output, StateSlice)>,
     fields: Vec<ModelField>,
+    /// The body of each source of external wrenches.
+    wrenches: Vec<usize>,
     commands: IndexMap<String, CommandSlice>,
     actions: IndexMap<String, std::ops::Range<usize>>,
     task_state: IndexMap<String, TaskSlice>,
@@ -65,6 +69,7 @@ impl<'a> BuildContext<'a> {
             episode_length,
             outputs: Vec::new(),
             fields: Vec::new(),
+            wrenches: Vec::new(),
             commands: IndexMap::new(),
             actions: IndexMap::new(),
             task_state: IndexMap::new(),
@@ -140,6 +145,18 @@ impl<'a> BuildContext<'a> {
         Ok(field)
     }
 
+    /// Lets the term that is being built apply forces and torques to a body (an index into [`ModelInfo::bodies`]).
+    ///
+    /// Every call gives a source of its own; what acts on a body is the sum of its sources.
+    ///
+    /// # Errors
+    /// The backend cannot apply any.
+    pub fn wrench(&mut self, body: usize) -> Result<WrenchHandle, BuildError> {
+        self.require(Feature::ExternalWrench)?;
+        self.wrenches.push(body);
+        Ok(WrenchHandle(self.wrenches.len() - 1))
+    }
+
     /// Fails, naming the feature, if the backend lacks it.
     pub(crate) fn require(&self, feature: Feature) -> Result<(), BuildError> {
         if self.backend.supports(feature) {
@@ -194,15 +211,6 @@ impl<'a> BuildContext<'a> {
     pub fn joints(&self, patterns: &[String]) -> Result<Vec<usize>, BuildError> {
         let names: Vec<&str> = self.info().joints.iter().map(|joint| joint.name.as_str()).collect();
         matching("joint", patterns, &names)
-    }
-
-    /// Indices of the bodies that any of the patterns matches, in model order.
-    ///
-    /// # Errors
-    /// A pattern is no regular expression, or matches nothing.
-    pub fn bodies(&self, patterns: &[String]) -> Result<Vec<usize>, BuildError> {
-        let names: Vec<&str> = self.info().bodies.iter().map(|body| body.name.as_str()).collect();
-        matching("body", patterns, &names)
     }
 
     /// Resolves a value for each of the named joints (indices into [`ModelInfo::joints`]).
@@ -450,6 +458,10 @@ impl<'a> BuildContext<'a> {
     pub(crate) fn fields(&self) -> &[ModelField] {
         &self.fields
     }
+
+    pub(crate) fn wrenches(&self) -> &[usize] {
+        &self.wrenches
+    }
 }
 
 /// Names of the per-row task state.
@@ -541,7 +553,7 @@ fn no_match(kind: &'static str, pattern: &str, names: &[&str]) -> BuildError {
         kind,
         pattern: pattern.to_owned(),
         nearest: nearest(pattern, names.iter().copied()),
-        available: names.join(", "),
+        available: names.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>().join(", "),
     }
 }
 

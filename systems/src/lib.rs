@@ -16,6 +16,7 @@
 //! | [`place`] | placing rows by hand |
 //! | [`snapshot`] | the whole state as bytes |
 //! | [`tunable`] | ranges that curricula may change |
+//! | [`wrench`] | external forces and torques on bodies |
 //! | [`backend`] | the physics engine, as the runtime sees it |
 
 pub mod backend;
@@ -37,3 +38,4 @@ pub mod staging;
 pub mod step;
 pub mod timing;
 pub mod tunable;
+pub mod wrench;

@@ -39,6 +39,11 @@ impl Physics {
         &mut *self.backend
     }
 
+    /// The backend, and the rows to step; `None` for all.
+    pub(crate) fn backend_and_active(&mut self) -> (&mut dyn Backend, Option<&[u32]>) {
+        (&mut *self.backend, self.active.as_deref())
+    }
+
     /// Copies a row's outputs, if they are finite. Returns whether they were.
     pub(crate) fn read(&self, row: Row, state: &mut RobotState) -> bool {
         let width = self.backend.output_width();

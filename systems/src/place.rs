@@ -11,6 +11,7 @@ use crate::managers::recorder::after_reset;
 use crate::physics::{Physics, StateLayout};
 use crate::staging::Staging;
 use crate::step::{RowEntities, StepStatus};
+use crate::wrench::ExternalWrenches;
 
 /// Gives all rows the state in `qpos` (rows × `nq`) and `qvel` (rows × `nv`), as at a reset, brings their commands up to
 /// date and makes their first observation again. What is `None` stays as it is. Commands and task state are not drawn
@@ -24,6 +25,8 @@ use crate::step::{RowEntities, StepStatus};
 pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>) -> Result<(), StepError> {
     write_states(world, qpos, qvel)?;
     let entities = world.resource::<RowEntities>().0.clone();
+    let rows: Vec<u32> = (0..entities.len() as u32).collect();
+    world.resource_mut::<ExternalWrenches>().clear(&rows);
     for &entity in &entities {
         world.entity_mut(entity).insert(ResetRequested);
     }
@@ -36,7 +39,6 @@ pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>)
     }
     world.clear_trackers();
     debug_assert!(observed.is_ok(), "observing needs no more than the world has");
-    let rows: Vec<u32> = (0..entities.len() as u32).collect();
     after_reset(world, &rows);
     world.resource_mut::<StepStatus>().take()
 }

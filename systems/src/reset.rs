@@ -15,6 +15,7 @@ use crate::schedule::ResetSchedule;
 use crate::staging::Staging;
 use crate::step::{AutoReset, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, Timing};
 use crate::timing::StepTimings;
+use crate::wrench::ExternalWrenches;
 
 /// Places in the log of what is reported at resets.
 #[derive(Resource, Debug, Clone, Copy)]
@@ -116,11 +117,12 @@ pub(crate) fn begin_reset(
     }
 }
 
-/// Gives the rows the random streams of their next episode, and opens the state write.
+/// Gives the rows the random streams of their next episode, and opens the state write, in which nothing acts on them.
 pub(crate) fn begin_episodes(
     randomness: Res<Randomness>,
     resetting: Res<ResettingRows>,
     mut staging: ResMut<Staging>,
+    mut wrenches: ResMut<ExternalWrenches>,
     mut rows: Query<(&Row, &mut EpisodeClock, &mut Streams), With<ResetRequested>>,
 ) {
     for (row, mut clock, mut streams) in &mut rows {
@@ -128,6 +130,7 @@ pub(crate) fn begin_episodes(
         *streams = Streams::for_row(randomness.seed, *row, clock.episode);
     }
     staging.begin_reset(&resetting.rows);
+    wrenches.clear(&resetting.rows);
 }
 
 pub(crate) fn reset_actions(mut rows: Query<&mut Action, With<ResetRequested>>) {

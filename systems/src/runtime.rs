@@ -29,6 +29,7 @@ use crate::step::{
     AutoReset, Controls, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, StepStatus, Timing,
 };
 use crate::timing::StepTimings;
+use crate::wrench::ExternalWrenches;
 
 /// What an application chooses about an environment, apart from its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,6 +245,7 @@ pub fn prepare(
         freshness,
     };
     let staging = Staging::new(context.info(), context.default_qpos(), context.fields(), options.rows);
+    let wrenches = ExternalWrenches::new(context.wrenches(), options.rows);
     let controls = Controls::new(options.rows, context.info().nu);
     let tunables = context.tunables();
     let task_names = context.task_state_names();
@@ -277,6 +279,7 @@ pub fn prepare(
         world.insert_resource(ActionInput { values: vec![0.0; options.rows * widths.action] });
         world.insert_resource(controls);
         world.insert_resource(staging);
+        world.insert_resource(wrenches);
         world.insert_resource(physics);
         world.insert_resource(layout);
         world.insert_resource(task_names);

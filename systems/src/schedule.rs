@@ -6,9 +6,8 @@ use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel};
 use crate::buffers::publish_step;
 use crate::managers::{action, command, curriculum, event, metrics, observation, recorder, reward, termination};
 use crate::physics::{commit_resets, dispatch_physics, read_state};
-use crate::reset;
 use crate::step::step_is_ok;
-use crate::timing;
+use crate::{reset, timing, wrench};
 
 /// Label of the schedule that takes every row through one control step.
 #[derive(ScheduleLabel, Debug, Clone, PartialEq, Eq, Hash)]
@@ -175,7 +174,7 @@ pub fn add_step_systems(schedule: &mut Schedule, set: StepSystems) {
                 .chain()
                 .in_set(set),
         ),
-        StepSystems::Physics => schedule.add_systems(dispatch_physics.in_set(set)),
+        StepSystems::Physics => schedule.add_systems((wrench::apply_wrenches, dispatch_physics).chain().in_set(set)),
         StepSystems::State => schedule.add_systems(read_state.in_set(set)),
         StepSystems::Termination => {
             schedule.add_systems((termination::compute_terminations, reset::request_resets).chain().in_set(set))

@@ -42,7 +42,7 @@ impl Staging {
         let fields = fields
             .iter()
             .map(|&field| {
-                let default = field_default(info, field);
+                let default = field.compiled(info);
                 FieldValues {
                     field,
                     width: default.len(),
@@ -237,21 +237,5 @@ impl StagedRow<'_> {
             .expect("a term requests the model fields it writes when it is built");
         values.touched = true;
         (&values.default, &mut values.staged[slot * values.width..][..values.width])
-    }
-}
-
-/// A field's values in the compiled model.
-fn field_default(info: &ModelInfo, field: ModelField) -> Vec<f64> {
-    match field {
-        ModelField::BodyMass => info.bodies.iter().map(|body| body.mass).collect(),
-        ModelField::BodyCom => info.bodies.iter().flat_map(|body| body.com).collect(),
-        ModelField::BodyInertia => info.bodies.iter().flat_map(|body| body.inertia).collect(),
-        ModelField::DofArmature => info.dof_armature.clone(),
-        ModelField::DofDamping => info.dof_damping.clone(),
-        ModelField::DofFrictionLoss => info.dof_friction_loss.clone(),
-        ModelField::GeomFriction => info.geom_friction.clone(),
-        ModelField::ActuatorKp => info.actuators.iter().map(|actuator| actuator.kp).collect(),
-        ModelField::ActuatorKd => info.actuators.iter().map(|actuator| actuator.kd).collect(),
-        ModelField::Gravity => info.gravity.to_vec(),
     }
 }

@@ -15,7 +15,7 @@ use manege_systems::managers::termination::TerminationOptions;
 
 use crate::robots;
 use crate::task::{Preset, Task};
-use crate::terms::events::{Operation, RandomizeGains, ResetRootUniform, ResetSceneToDefault, SixRanges};
+use crate::terms::events::{Distribution, Operation, RandomizeGains, ResetRootUniform, ResetSceneToDefault, SixRanges};
 use crate::terms::gait_pair::{PairedFootHeight, PairedGaitClock, PairedPhases};
 use crate::terms::observations::{
     CommandValues, JointPositionRelative, JointVelocity, LastAction, NegatedUpAxis, SensorReading,
@@ -196,7 +196,13 @@ fn events(config: &mut EnvironmentConfig) {
             "pd_gains".into(),
             Entry::new(
                 EventOptions::reset(),
-                RandomizeGains { kp: [0.9, 1.1], kd: [0.9, 1.1], operation: Operation::Scale },
+                RandomizeGains {
+                    actuators: vec![".*".to_owned()],
+                    kp: Some(Distribution::uniform(0.9, 1.1)),
+                    kd: Some(Distribution::uniform(0.9, 1.1)),
+                    operation: Operation::Scale,
+                    shared: false,
+                },
             ),
         ),
     ]

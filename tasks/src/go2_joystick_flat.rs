@@ -14,8 +14,8 @@ use manege_systems::managers::termination::TerminationOptions;
 use crate::robots;
 use crate::task::{Preset, Task};
 use crate::terms::events::{
-    Operation, PushBySettingVelocity, RandomizeBodyCom, RandomizeBodyMass, RandomizeGains, RandomizeGravity,
-    ResetRootUniform, ResetSceneToDefault, SixRanges,
+    Distribution, Operation, PushBySettingVelocity, RandomizeBodyCom, RandomizeBodyMass, RandomizeGains,
+    RandomizeGravity, ResetRootUniform, ResetSceneToDefault, SixRanges,
 };
 use crate::terms::gait::{FootContact, FootPhases, SharedGaitClock, SwingFootHeight};
 use crate::terms::observations::{
@@ -133,7 +133,7 @@ fn rewards(config: &mut EnvironmentConfig, flashsac: bool) {
 
 fn events(config: &mut EnvironmentConfig, flashsac: bool) {
     let half = [-0.5, 0.5];
-    let base = || "base".to_owned();
+    let base = || vec!["base".to_owned()];
     config.events = [
         ("reset_scene_to_default".into(), Entry::new(EventOptions::reset(), ResetSceneToDefault {})),
         (
@@ -150,7 +150,13 @@ fn events(config: &mut EnvironmentConfig, flashsac: bool) {
             "pd_gains".into(),
             Entry::new(
                 EventOptions::reset(),
-                RandomizeGains { kp: [31.5, 38.5], kd: [0.45, 0.55], operation: Operation::Abs },
+                RandomizeGains {
+                    actuators: vec![".*".to_owned()],
+                    kp: Some(Distribution::uniform(31.5, 38.5)),
+                    kd: Some(Distribution::uniform(0.45, 0.55)),
+                    operation: Operation::Set,
+                    shared: false,
+                },
             ),
         ),
     ]
@@ -158,20 +164,42 @@ fn events(config: &mut EnvironmentConfig, flashsac: bool) {
     if !flashsac {
         return;
     }
-    let zero = [0.0, 0.0];
+    let fixed = |value| Some(Distribution::uniform(value, value));
     config.events.extend([
         (
             "base_mass".into(),
             Entry::new(
                 EventOptions::reset(),
-                RandomizeBodyMass { body: base(), range: [-1.5, 1.5], operation: Operation::Add },
+                RandomizeBodyMass {
+                    bodies: base(),
+                    distribution: Distribution::uniform(-1.5, 1.5),
+                    operation: Operation::Add,
+                    shared: false,
+                    scale_inertia: false,
+                },
             ),
         ),
         (
             "base_com".into(),
-            Entry::new(EventOptions::reset(), RandomizeBodyCom { body: base(), x: [-0.05, 0.05], y: zero, z: zero }),
+            Entry::new(
+                EventOptions::reset(),
+                RandomizeBodyCom {
+                    bodies: base(),
+                    x: Some(Distribution::uniform(-0.05, 0.05)),
+                    y: None,
+                    z: None,
+                    operation: Operation::Add,
+                    shared: false,
+                },
+            ),
         ),
-        ("gravity".into(), Entry::new(EventOptions::reset(), RandomizeGravity { x: zero, y: zero, z: [-9.81, -9.81] })),
+        (
+            "gravity".into(),
+            Entry::new(
+                EventOptions::reset(),
+                RandomizeGravity { x: fixed(0.0), y: fixed(0.0), z: fixed(-9.81), operation: Operation::Set },
+            ),
+        ),
         (
             "push".into(),
             Entry::new(

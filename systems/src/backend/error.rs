@@ -33,6 +33,14 @@ pub enum BackendError {
         /// Number of rows.
         rows: usize,
     },
+    /// A body index is out of range.
+    #[error("there is no body {body}: the model has {bodies}")]
+    Body {
+        /// The offending index.
+        body: usize,
+        /// Number of bodies.
+        bodies: usize,
+    },
     /// A parameter was written that was not requested at build.
     #[error("model field {0} was not requested when the environment was built")]
     Field(String),

@@ -108,7 +108,7 @@ impl MujocoBuilder {
                 let count = self.model.count(kind);
                 (index >= count).then(|| format!("{kind} {index}: the model has {count}"))
             }
-            Feature::Field(_) | Feature::SubstepFeedback | Feature::Freshness(_) => None,
+            Feature::Field(_) | Feature::SubstepFeedback | Feature::Freshness(_) | Feature::ExternalWrench => None,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::row_view::{RowColumns, RowView};
 use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::staging::{StagedRow, Staging};
 use crate::step::{Randomness, ResettingRows, RowEntities, StepCounter, StepStatus, Timing, timer_end};
+use crate::wrench::{ExternalWrenches, RowWrenches};
 
 /// A row while an event happens to it.
 pub struct EventRow<'a> {
@@ -24,13 +25,15 @@ pub struct EventRow<'a> {
     pub view: RowView<'a>,
     /// The state that will be written.
     pub staged: StagedRow<'a>,
+    /// What acts on the row's bodies from outside.
+    pub wrenches: RowWrenches<'a>,
     /// Random numbers for this event and row.
     pub draws: Draws,
 }
 
 /// Something that happens to a row.
 pub trait EventTerm: Send + Sync {
-    /// Changes the row's staged state or model fields.
+    /// Changes the row's staged state or model fields, or what acts on its bodies.
     fn apply(&self, row: &mut EventRow<'_>);
 
     /// Whether the event varies the model or pushes the robot. Such events do not happen in runs without
@@ -240,12 +243,19 @@ fn timer(streams: Streams, event: StreamId, fired: u64, seconds: [f32; 2]) -> f6
 
 impl Slot {
     /// Lets the event happen to one row.
-    fn apply(&self, view: RowView<'_>, staged: StagedRow<'_>, counter: u64, randomize: bool) {
+    fn apply(
+        &self,
+        view: RowView<'_>,
+        staged: StagedRow<'_>,
+        wrenches: RowWrenches<'_>,
+        counter: u64,
+        randomize: bool,
+    ) {
         let mut draws = view.streams().draws(self.stream, counter);
         if !randomize {
             draws = draws.centred();
         }
-        self.term.apply(&mut EventRow { view, staged, draws });
+        self.term.apply(&mut EventRow { view, staged, wrenches, draws });
     }
 }
 
@@ -253,6 +263,7 @@ impl Slot {
 #[derive(SystemParam)]
 pub(crate) struct EventWorld<'w, 's> {
     staging: ResMut<'w, Staging>,
+    wrenches: ResMut<'w, ExternalWrenches>,
     physics: ResMut<'w, Physics>,
     status: ResMut<'w, StepStatus>,
     layout: Res<'w, StateLayout>,
@@ -272,7 +283,8 @@ impl EventWorld<'_, '_> {
             self.staging.set_current(place, view.state(self.layout.qpos), view.state(self.layout.qvel));
             // Counted from the reset: an episode's draws must not depend on how long the ones before it were.
             let counter = u64::from(view.clock().step);
-            slot.apply(view, self.staging.row(place), counter, self.randomness.enabled);
+            let (staged, wrenches) = (self.staging.row(place), self.wrenches.row(row as usize));
+            slot.apply(view, staged, wrenches, counter, self.randomness.enabled);
         }
         match self.staging.commit(WriteKind::Patch, self.physics.backend_mut()) {
             Ok(false) => {}
@@ -353,6 +365,7 @@ pub(crate) fn step_and_interval_events(
 pub(crate) fn reset_events(
     mut manager: ResMut<EventManager>,
     mut staging: ResMut<Staging>,
+    mut wrenches: ResMut<ExternalWrenches>,
     resetting: Res<ResettingRows>,
     randomness: Res<Randomness>,
     counter: Res<StepCounter>,
@@ -372,7 +385,8 @@ pub(crate) fn reset_events(
             if due(last, *min_steps_between, row)
                 && let Ok(columns) = rows.get(entity)
             {
-                slot.apply(columns.view(), staging.row(place), 0, randomness.enabled);
+                let (staged, wrenches) = (staging.row(place), wrenches.row(row as usize));
+                slot.apply(columns.view(), staged, wrenches, 0, randomness.enabled);
             }
         }
     }

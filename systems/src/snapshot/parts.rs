@@ -19,6 +19,7 @@ use crate::physics::{Divergences, Physics};
 use crate::staging::Staging;
 use crate::step::{Controls, RowEntities, StepCounter};
 use crate::tunable::Tunables;
+use crate::wrench::ExternalWrenches;
 
 /// Registers the runtime's parts, before those of tasks and hosts.
 pub(crate) fn register(parts: &mut SnapshotParts) {
@@ -46,6 +47,7 @@ pub(crate) fn register(parts: &mut SnapshotParts) {
         .resource::<Tunables>("tunable ranges")
         .resource::<CurriculumManager>("curriculum")
         .resource::<Staging>("model fields")
+        .resource::<ExternalWrenches>("external wrenches")
         .resource::<Physics>("physics")
         .resource::<StepBuffers>("step buffers")
         .resource::<ObservationBuffers>("observation buffers")

@@ -1,12 +1,12 @@
 //! Rows of a MuJoCo model.
 
-use manege_mujoco::{Batch, BatchOptions, Control, Model, Step, Unstable};
+use manege_mujoco::{Batch, BatchOptions, Control, Model, StateField, Step, Unstable};
 
 use super::batch_error;
 use super::fields::Field;
 use crate::backend::{
     Backend, BackendError, FaultReason, ModelField, ModelInfo, RowFault, StateWrite, StepRequest, SubstepControl,
-    SubstepState, WriteKind,
+    SubstepState, WrenchWrite, WriteKind,
 };
 
 /// Rows of a MuJoCo model, as a [`Backend`].
@@ -14,6 +14,7 @@ pub(super) struct MujocoBackend {
     batch: Batch,
     nq: usize,
     nv: usize,
+    bodies: usize,
     fields: Vec<Field>,
     faults: Vec<RowFault>,
     /// Rows of a write whose derived constants have to be computed anew.
@@ -38,6 +39,7 @@ impl MujocoBackend {
             batch,
             nq: info.nq,
             nv: info.nv,
+            bodies: info.bodies.len(),
             fields: expanded,
             faults: Vec::new(),
             stale: Vec::with_capacity(options.rows),
@@ -136,6 +138,23 @@ impl Backend for MujocoBackend {
         }
         self.batch.refresh(Some(write.rows)).map_err(batch_error)?;
         self.take_faults();
+        Ok(())
+    }
+
+    fn apply_wrenches(&mut self, write: WrenchWrite<'_>) -> Result<(), BackendError> {
+        self.batch.check_rows(write.rows).map_err(batch_error)?;
+        if let Some(&body) = write.bodies.iter().find(|body| **body >= self.bodies) {
+            return Err(BackendError::Body { body, bodies: self.bodies });
+        }
+        let width = 6 * write.bodies.len();
+        check_size("wrenches", write.rows.len() * width, write.values)?;
+        for (index, &row) in write.rows.iter().enumerate() {
+            let applied = self.batch.state_mut(StateField::XfrcApplied, row as usize).map_err(batch_error)?;
+            let given = write.values[index * width..][..width].as_chunks::<6>().0;
+            for (&body, given) in write.bodies.iter().zip(given) {
+                applied[6 * body..][..6].copy_from_slice(given);
+            }
+        }
         Ok(())
     }
 
