@@ -7,6 +7,7 @@ mod fields;
 mod model;
 mod requests;
 mod rollout;
+mod wrenches;
 
 use manege_systems::backend::mujoco::{MujocoBuilder, PhysicsOptions};
 use manege_systems::backend::{Backend, BackendBuilder, BackendRequest, Output, StepRequest};
