@@ -29,7 +29,7 @@ pub enum StepSystems {
     Check,
     /// Curricula that run every step do so. Actions are shifted into their history, scaled, offset and clipped; controls are written.
     Action,
-    /// One physics dispatch, all substeps inside.
+    /// What acts on the rows from outside is set; then one physics dispatch, all substeps inside.
     Physics,
     /// The new state is read once into the rows; diverged rows are marked.
     State,

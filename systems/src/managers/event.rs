@@ -62,6 +62,10 @@ pub enum EventMode {
         seconds: [f32; 2],
         /// One timer for all rows, which resets do not restart, instead of one per row.
         global: bool,
+        /// Whether resets leave the rows' own timers alone, too: an event may then happen early in an episode, and in
+        /// episodes that are shorter than the interval.
+        #[serde(default)]
+        keep_over_resets: bool,
     },
 }
 
@@ -97,13 +101,16 @@ impl EventOptions {
     /// An event for all rows at once, every `low` to `high` seconds.
     #[must_use]
     pub fn global_interval(low: f32, high: f32) -> Self {
-        Self { enabled: true, mode: EventMode::Interval { seconds: [low, high], global: true } }
+        Self { enabled: true, mode: EventMode::Interval { seconds: [low, high], global: true, keep_over_resets: true } }
     }
 
     /// An event for each row on its own, every `low` to `high` seconds.
     #[must_use]
     pub fn interval(low: f32, high: f32) -> Self {
-        Self { enabled: true, mode: EventMode::Interval { seconds: [low, high], global: false } }
+        Self {
+            enabled: true,
+            mode: EventMode::Interval { seconds: [low, high], global: false, keep_over_resets: false },
+        }
     }
 }
 
@@ -111,7 +118,7 @@ enum Trigger {
     Startup,
     Reset { min_steps_between: u64, last: Vec<Option<u64>> },
     Step,
-    RowTimer { seconds: [f32; 2], timer: usize },
+    RowTimer { seconds: [f32; 2], timer: usize, keep_over_resets: bool },
     GlobalTimer { seconds: [f32; 2], time_left: f64, fired: u64 },
 }
 
@@ -156,7 +163,7 @@ impl EventManager {
                     Trigger::Reset { min_steps_between, last: vec![None; if min_steps_between > 0 { rows } else { 0 }] }
                 }
                 EventMode::Step => Trigger::Step,
-                EventMode::Interval { seconds, global } => {
+                EventMode::Interval { seconds, global, keep_over_resets } => {
                     if !(seconds[0] > 0.0 && seconds[0] <= seconds[1]) {
                         return Err(ConfigError::Impossible {
                             path: format!("events.{name}.mode.seconds"),
@@ -169,7 +176,7 @@ impl EventManager {
                         Trigger::GlobalTimer { seconds, time_left, fired: 0 }
                     } else {
                         manager.row_timers += 1;
-                        Trigger::RowTimer { seconds, timer: manager.row_timers - 1 }
+                        Trigger::RowTimer { seconds, timer: manager.row_timers - 1, keep_over_resets }
                     }
                 }
             };
@@ -188,10 +195,15 @@ impl EventManager {
         self.row_timers
     }
 
-    /// Draws the row's interval timers, for the episode that `streams` belongs to.
+    /// Draws the row's interval timers, for the episode that `streams` belongs to; those that resets leave alone only if they
+    /// have not been drawn yet.
     fn restart_timers(&self, streams: &Streams, timers: &mut EventTimers) {
         for slot in &self.slots {
-            if let Trigger::RowTimer { seconds, timer: index } = slot.trigger {
+            if let Trigger::RowTimer { seconds, timer: index, keep_over_resets } = slot.trigger {
+                // A timer that runs has time left, or has fired.
+                if keep_over_resets && (timers.time_left[index] > 0.0 || timers.fired[index] > 0) {
+                    continue;
+                }
                 timers.time_left[index] = timer(*streams, slot.stream, 0, seconds);
                 timers.fired[index] = 0;
             }
@@ -338,7 +350,7 @@ pub(crate) fn step_and_interval_events(
                     triggered.extend(0..rows);
                 }
             }
-            Trigger::RowTimer { seconds, timer: index } => {
+            Trigger::RowTimer { seconds, timer: index, .. } => {
                 for (row, streams, termination, mut timers) in &mut timers {
                     if termination.idle {
                         continue;

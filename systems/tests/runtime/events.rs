@@ -78,6 +78,26 @@ fn timers_of_rows_begin_anew_at_resets_and_fire_at_the_exact_step() {
     assert_eq!(count, 40);
 }
 
+#[test]
+fn timers_of_rows_may_run_on_over_resets() {
+    // Report: IsaacLab 5305 (events that hardly ever happen, because episodes end before their timers).
+    for keep_over_resets in [false, true] {
+        let (happened, term) = noting();
+        let mode = EventMode::Interval { seconds: [0.1, 0.1], global: false, keep_over_resets };
+        let mut env = Env::started(&with_event(EventOptions { enabled: true, mode }, term), options(2));
+        for step in 1..=40 {
+            if step % 3 == 0 {
+                env.step_ending(&[1])
+            } else {
+                env.step()
+            }
+            // A timer of five steps that is drawn again every third never runs out.
+            let due = if keep_over_resets { vec![0, 1] } else { vec![0] };
+            assert_eq!(take(&happened), if step % 5 == 0 { due } else { vec![] }, "step {step}");
+        }
+    }
+}
+
 /// Control steps between triggers, or between draws of a command, that a timer of so many seconds should take.
 const LONG: [(f32, u32); 6] = [(2.0, 100), (3.0, 150), (5.0, 250), (7.5, 375), (8.0, 400), (20.1, 1005)];
 
@@ -86,7 +106,7 @@ fn timers_of_many_control_steps_are_exact_too() {
     for (seconds, steps) in LONG {
         for global in [true, false] {
             let (happened, term) = noting();
-            let mode = EventMode::Interval { seconds: [seconds, seconds], global };
+            let mode = EventMode::Interval { seconds: [seconds, seconds], global, keep_over_resets: global };
             let mut env = Env::started(&with_event(EventOptions { enabled: true, mode }, term), options(1));
             for step in 1..=2 * steps {
                 env.step();
