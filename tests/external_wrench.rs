@@ -292,7 +292,7 @@ fn placed_rows_are_free_of_forces() {
     for _ in 0..23 {
         env.step();
     }
-    runtime::place_rows(&mut env.0, None, Some(&[0.0; 9])).expect("rows");
+    manege_systems::place::place_rows(&mut env.0, None, Some(&[0.0; 9])).expect("rows");
     for _ in 0..5 {
         env.step();
     }
