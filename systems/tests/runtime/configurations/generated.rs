@@ -261,8 +261,9 @@ fn event() -> impl Strategy<Value = Entry<EventOptions, dyn EventTerm>> {
         Just(EventMode::Startup),
         (0..9u64).prop_map(|min_steps_between| EventMode::Reset { min_steps_between }),
         Just(EventMode::Step),
-        (0.001..0.1f32, 0.0..0.1f32, any::<bool>())
-            .prop_map(|(low, more, global)| EventMode::Interval { seconds: [low, low + more], global }),
+        (0.001..0.1f32, 0.0..0.1f32, any::<bool>(), any::<bool>()).prop_map(|(low, more, global, keep_over_resets)| {
+            EventMode::Interval { seconds: [low, low + more], global, keep_over_resets }
+        }),
     ];
     (mode, 0..3usize, 0.0..0.4f64).prop_map(|(mode, kind, size)| {
         let options = EventOptions { mode, ..EventOptions::reset() };
