@@ -42,7 +42,7 @@ impl ActionTerm for Push {
         1
     }
 
-    fn process(&self, raw: &[f32], processed: &mut [f32]) {
+    fn process(&self, raw: &[f32], _state: SubstepState<'_>, processed: &mut [f32]) {
         processed[0] = raw[0].clamp(-self.limit, self.limit);
     }
 

@@ -44,7 +44,7 @@ impl ActionTerm for CrouchTerm {
         1
     }
 
-    fn process(&self, raw: &[f32], processed: &mut [f32]) {
+    fn process(&self, raw: &[f32], _state: SubstepState<'_>, processed: &mut [f32]) {
         processed[0] = raw[0].clamp(0.0, 1.0) * self.angle;
     }
 

@@ -18,7 +18,7 @@ mod info;
 pub mod mujoco;
 
 pub use error::BackendError;
-pub use info::{ActuatorInfo, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo};
+pub use info::{ActuatorInfo, ActuatorKind, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo};
 
 /// A quantity that a backend copies out after every step, for every row.
 ///

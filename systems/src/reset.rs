@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use bevy_ecs::prelude::*;
-use manege_components::{
-    Action, AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, StreamId, Streams, Termination,
-};
+use manege_components::{AwaitingReset, EpisodeClock, ResetRequested, Reward, Row, StreamId, Streams, Termination};
 
 use crate::log::StepLog;
 use crate::managers::reward::RewardManager;
@@ -131,12 +129,6 @@ pub(crate) fn begin_episodes(
     }
     staging.begin_reset(&resetting.rows);
     wrenches.clear(&resetting.rows);
-}
-
-pub(crate) fn reset_actions(mut rows: Query<&mut Action, With<ResetRequested>>) {
-    for mut action in &mut rows {
-        action.clear();
-    }
 }
 
 pub(crate) fn reset_rewards(mut rows: Query<&mut Reward, With<ResetRequested>>) {

@@ -234,7 +234,7 @@ pub fn add_reset_systems(schedule: &mut Schedule, set: ResetSystems) {
         ResetSystems::Commit => schedule.add_systems(commit_resets.in_set(set)),
         ResetSystems::Managers => schedule.add_systems(
             (
-                reset::reset_actions,
+                action::reset_actions,
                 reset::reset_rewards,
                 metrics::reset_metrics,
                 observation::reset_observation_history,

@@ -51,5 +51,6 @@ pub use batch::{
 pub use error::{BatchError, FaultReason, ModelError, RowFault, Unstable};
 pub use log::install_log_handler;
 pub use model::{
-    Actuator, Body, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind, OptionValue, Sensor, Stage,
+    Actuator, Body, ForceLaw, Jacobian, Joint, JointKind, Keyframe, Model, ModelOptions, ObjectKind, OptionValue,
+    Sensor, Stage,
 };

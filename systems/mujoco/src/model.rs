@@ -12,7 +12,7 @@ use mujoco_rs::mujoco_c::{mj_version, mjModel, mjVERSION_HEADER};
 use mujoco_rs::wrappers::{MjModel, MjVfs};
 
 pub use names::ObjectKind;
-pub use objects::{Actuator, Body, Joint, JointKind, Keyframe, Sensor, Stage};
+pub use objects::{Actuator, Body, ForceLaw, Joint, JointKind, Keyframe, Sensor, Stage};
 pub(crate) use objects::{array, array_mut};
 pub use options::{Jacobian, ModelOptions, OptionValue};
 

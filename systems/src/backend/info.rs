@@ -15,6 +15,33 @@ pub struct JointInfo {
     pub actuator: Option<usize>,
 }
 
+/// What an actuator makes of its control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ActuatorKind {
+    /// A position servo: its force is `kp (control - position) - kd velocity`.
+    Position,
+    /// A velocity servo: its force is `kd (control - velocity)`.
+    Velocity,
+    /// A motor: its force is in proportion to its control.
+    Motor,
+    /// Something else, or not known.
+    Other,
+}
+
+impl ActuatorKind {
+    /// What it is called in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Position => "position servo",
+            Self::Velocity => "velocity servo",
+            Self::Motor => "motor",
+            Self::Other => "actuator of another kind",
+        }
+    }
+}
+
 /// An actuator, in control order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActuatorInfo {
@@ -22,6 +49,8 @@ pub struct ActuatorInfo {
     pub name: String,
     /// Index into [`ModelInfo::joints`] of the joint it drives, if it drives a joint.
     pub joint: Option<usize>,
+    /// What it makes of its control.
+    pub kind: ActuatorKind,
     /// Position gain, N·m/rad.
     pub kp: f64,
     /// Velocity gain, N·m·s/rad.

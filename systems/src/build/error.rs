@@ -67,6 +67,18 @@ pub enum BuildError {
         /// The joint's name.
         joint: String,
     },
+    /// A joint whose actuator takes something else than the term gives.
+    #[error("joint `{joint}` is driven by `{actuator}`, which is a {found}, but the term needs a {needed}")]
+    ActuatorKind {
+        /// The joint's name.
+        joint: String,
+        /// The actuator's name.
+        actuator: String,
+        /// What the actuator is.
+        found: &'static str,
+        /// What the term needs.
+        needed: &'static str,
+    },
     /// More terms than a manager can hold.
     #[error("{manager} has {count} terms, but at most {limit} are possible")]
     TooManyTerms {

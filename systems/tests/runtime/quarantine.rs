@@ -149,7 +149,7 @@ impl ActionTerm for Fragile {
         2
     }
 
-    fn process(&self, raw: &[f32], processed: &mut [f32]) {
+    fn process(&self, raw: &[f32], _state: SubstepState<'_>, processed: &mut [f32]) {
         processed.copy_from_slice(raw);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mujoco_rs::mujoco_c::{mjtBias, mjtGain, mjtJoint, mjtStage, mjtTrn};
+use mujoco_rs::mujoco_c::{mjtBias, mjtDyn, mjtGain, mjtJoint, mjtStage, mjtTrn};
 
 use super::{Model, ObjectKind};
 
@@ -48,8 +48,23 @@ pub struct Actuator<'a> {
     /// Position gain (N·m/rad or N/m) and velocity gain (N·m·s/rad or N·s/m), if it is a position servo: one whose
     /// force is `kp (ctrl − position) − kd velocity`.
     pub position_gains: Option<[f64; 2]>,
+    /// How its force follows from its control and the state.
+    pub force_law: ForceLaw,
     /// Least and greatest force in N·m or N, if limited.
     pub force_range: Option<[f64; 2]>,
+}
+
+/// How an actuator's force follows from its control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ForceLaw {
+    /// `kp (ctrl − position) − kd velocity`.
+    Position,
+    /// `kv (ctrl − velocity)`.
+    Velocity,
+    /// A constant times `ctrl`.
+    Proportional,
+    /// Anything else.
+    Other,
 }
 
 /// A rigid body.
@@ -172,16 +187,25 @@ impl Model {
             let drives_joint =
                 [mjtTrn::mjTRN_JOINT as i32, mjtTrn::mjTRN_JOINTINPARENT as i32].contains(&transmissions[id]);
             let (kp, bias) = (model.actuator_gainprm()[id][0], model.actuator_biasprm()[id]);
-            let servo = gains[id] == mjtGain::mjGAIN_FIXED as i32
-                && biases[id] == mjtBias::mjBIAS_AFFINE as i32
-                && bias[0] == 0.0
-                && bias[1] == -kp;
+            let fixed = gains[id] == mjtGain::mjGAIN_FIXED as i32;
+            let affine = biases[id] == mjtBias::mjBIAS_AFFINE as i32;
+            let servo = fixed && affine && bias[0] == 0.0 && bias[1] == -kp;
+            // A filter or an integrator in between makes something else of the control.
+            let immediate = model.actuator_dyntype()[id] == mjtDyn::mjDYN_NONE;
+            let force_law = match () {
+                () if !(fixed && immediate) => ForceLaw::Other,
+                () if biases[id] == mjtBias::mjBIAS_NONE as i32 => ForceLaw::Proportional,
+                () if affine && bias[0] == 0.0 && bias[1] == 0.0 && bias[2] == -kp => ForceLaw::Velocity,
+                () if servo => ForceLaw::Position,
+                () => ForceLaw::Other,
+            };
             Actuator {
                 name: self.name(ObjectKind::Actuator, id),
                 controls: first..first + index(model.actuator_ctrlnum()[id]).unwrap_or(0),
                 joint: drives_joint.then(|| index(model.actuator_trnid()[id][0])).flatten(),
                 // `0 - x` rather than `-x`: no gain is 0, not -0.
                 position_gains: servo.then(|| [kp, 0.0 - bias[2]]),
+                force_law,
                 force_range: model.actuator_forcelimited()[id].then(|| model.actuator_forcerange()[id]),
             }
         })

@@ -1,9 +1,11 @@
 //! A MuJoCo model in engine-neutral terms.
 
-use manege_mujoco::{Joint, JointKind, Model, ObjectKind, OptionValue as EngineValue};
+use manege_mujoco::{ForceLaw, Joint, JointKind, Model, ObjectKind, OptionValue as EngineValue};
 
 use super::ENGINE;
-use crate::backend::{ActuatorInfo, BackendError, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo};
+use crate::backend::{
+    ActuatorInfo, ActuatorKind, BackendError, BodyInfo, JointInfo, Keyframe, ModelInfo, OptionValue, SensorInfo,
+};
 
 /// Describes a model, or names what it has that cannot be described.
 pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
@@ -33,6 +35,12 @@ pub(super) fn describe(model: &Model) -> Result<ModelInfo, BackendError> {
             ActuatorInfo {
                 name: actuator.name.to_owned(),
                 joint: actuator.joint.and_then(|id| id.checked_sub(first)),
+                kind: match actuator.force_law {
+                    ForceLaw::Position => ActuatorKind::Position,
+                    ForceLaw::Velocity => ActuatorKind::Velocity,
+                    ForceLaw::Proportional => ActuatorKind::Motor,
+                    ForceLaw::Other => ActuatorKind::Other,
+                },
                 kp,
                 kd,
                 force_range: actuator.force_range,

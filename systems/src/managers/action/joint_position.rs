@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::ActionTerm;
-use crate::backend::SubstepState;
+use super::joints::{JointTargets, Parameters, impossible};
+use crate::backend::{ActuatorKind, SubstepState};
 use crate::build::{BuildContext, BuildError};
-use crate::config::{ConfigError, PerName, TermParams, none_or};
+use crate::config::{PerName, TermParams, none_or};
 
 /// Sets position actuators to `clip(action × scale + offset)`.
 ///
@@ -41,72 +42,96 @@ impl JointPositionAction {
     }
 }
 
-struct JointPosition {
-    /// Per joint: control index, scale, offset.
-    joints: Vec<(usize, f32, f32)>,
-    clip: Option<Vec<[f32; 2]>>,
-}
+struct JointPosition(JointTargets);
 
 impl TermParams<dyn ActionTerm> for JointPositionAction {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn ActionTerm>, BuildError> {
-        let joints = context.joints(&self.joints)?;
-        let scale = context.per_joint(&joints, &self.scale, Some(1.0))?;
-        let mut offset = context.per_joint(&joints, &self.offset, Some(0.0))?;
-        if let Some(bad) = scale.iter().chain(&offset).find(|value| !value.is_finite()) {
-            return Err(impossible("scale and offset", format!("{bad} is not a finite number")));
-        }
-        if self.use_default_offset {
-            if offset.iter().any(|&offset| offset != 0.0) {
-                return Err(impossible("offset", "it must be 0 where use_default_offset is true".to_owned()));
-            }
-            let default = context.default_joint_positions();
-            offset = joints.iter().map(|&joint| default[joint] as f32).collect();
-        }
-        let clip = match &self.clip {
-            None => None,
-            Some(clip) => {
-                let clip = context.per_joint(&joints, clip, Some([f32::NEG_INFINITY, f32::INFINITY]))?;
-                if let Some([low, high]) = clip.iter().find(|[low, high]| !(low <= high)) {
-                    return Err(impossible("clip", format!("[{low}, {high}] is an empty range")));
-                }
-                Some(clip)
-            }
+        let parameters = Parameters {
+            joints: &self.joints,
+            scale: &self.scale,
+            offset: &self.offset,
+            use_default_offset: self.use_default_offset,
+            clip: self.clip.as_ref(),
         };
-        let actuators = joints
-            .iter()
-            .map(|&joint| {
-                let joint = &context.info().joints[joint];
-                joint.actuator.ok_or_else(|| BuildError::NoActuator { joint: joint.name.clone() })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let joints = actuators.into_iter().zip(scale).zip(offset).map(|((a, s), o)| (a, s, o)).collect();
-        Ok(Box::new(JointPosition { joints, clip }))
+        Ok(Box::new(JointPosition(JointTargets::resolve(context, &parameters, ActuatorKind::Position)?)))
     }
-}
-
-fn impossible(key: &str, message: String) -> BuildError {
-    ConfigError::Impossible { path: key.to_owned(), message }.into()
 }
 
 impl ActionTerm for JointPosition {
     fn width(&self) -> usize {
-        self.joints.len()
+        self.0.len()
     }
 
-    fn process(&self, raw: &[f32], processed: &mut [f32]) {
-        for ((target, &raw), &(_, scale, offset)) in processed.iter_mut().zip(raw).zip(&self.joints) {
-            *target = raw * scale + offset;
+    fn process(&self, raw: &[f32], _state: SubstepState<'_>, processed: &mut [f32]) {
+        self.0.process(raw, processed);
+    }
+
+    fn write_controls(&self, processed: &[f32], _state: SubstepState<'_>, ctrl: &mut [f64]) {
+        self.0.write(processed, ctrl);
+    }
+}
+
+/// Sets position actuators to `q + clip(action × scale)`, with `q` the joint's position when the action is given: the
+/// target stays the same through all physics steps of the control step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelativeJointPositionAction {
+    /// Names or patterns of the joints.
+    pub joints: Vec<String>,
+    /// Factor on the action, rad (or m) per unit.
+    pub scale: PerName<f32>,
+    /// Must be 0: the joint's position takes its place.
+    pub offset: PerName<f32>,
+    /// Least and greatest difference between target and position, rad or m.
+    #[serde(with = "none_or")]
+    pub clip: Option<PerName<[f32; 2]>>,
+}
+
+impl RelativeJointPositionAction {
+    /// Targets around where all joints are, `scale` rad per unit of action.
+    #[must_use]
+    pub fn scaled(scale: f32) -> Self {
+        let joints = vec![".*".to_owned()];
+        Self { joints, scale: PerName::All(scale), offset: PerName::All(0.0), clip: None }
+    }
+}
+
+struct RelativeJointPosition(JointTargets);
+
+impl TermParams<dyn ActionTerm> for RelativeJointPositionAction {
+    fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn ActionTerm>, BuildError> {
+        let nonzero = match &self.offset {
+            PerName::All(offset) => *offset != 0.0,
+            PerName::Patterns(offsets) => offsets.values().any(|offset| *offset != 0.0),
+        };
+        if nonzero {
+            let message = "it must be 0, because the joint's position takes its place".to_owned();
+            return Err(impossible("offset", message));
         }
-        if let Some(clip) = &self.clip {
-            for (target, &[low, high]) in processed.iter_mut().zip(clip) {
-                *target = target.clamp(low, high);
-            }
+        let parameters = Parameters {
+            joints: &self.joints,
+            scale: &self.scale,
+            offset: &self.offset,
+            use_default_offset: false,
+            clip: self.clip.as_ref(),
+        };
+        Ok(Box::new(RelativeJointPosition(JointTargets::resolve(context, &parameters, ActuatorKind::Position)?)))
+    }
+}
+
+impl ActionTerm for RelativeJointPosition {
+    fn width(&self) -> usize {
+        self.0.len()
+    }
+
+    fn process(&self, raw: &[f32], state: SubstepState<'_>, processed: &mut [f32]) {
+        self.0.process(raw, processed);
+        for (target, (_, position, _)) in processed.iter_mut().zip(self.0.states(state)) {
+            *target += position as f32;
         }
     }
 
     fn write_controls(&self, processed: &[f32], _state: SubstepState<'_>, ctrl: &mut [f64]) {
-        for (&target, &(actuator, ..)) in processed.iter().zip(&self.joints) {
-            ctrl[actuator] = f64::from(target);
-        }
+        self.0.write(processed, ctrl);
     }
 }

@@ -74,7 +74,7 @@ fn feedback_action() -> crate::terms::Made<dyn ActionTerm> {
         fn width(&self) -> usize {
             1
         }
-        fn process(&self, raw: &[f32], processed: &mut [f32]) {
+        fn process(&self, raw: &[f32], _state: manege_systems::backend::SubstepState<'_>, processed: &mut [f32]) {
             processed[0] = raw[0].clamp(-1.0, 1.0);
         }
         fn write_controls(
