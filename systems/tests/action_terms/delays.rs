@@ -1,9 +1,13 @@
 //! Actions that take effect late, against a plain model: every action that was given, and how old the one in effect is.
 
-use manege_systems::config::{Entry, EnvironmentConfig, PhysicsConfig};
+use manege_systems::build::{BuildContext, BuildError};
+use manege_systems::config::{Entry, EnvironmentConfig, PhysicsConfig, TermParams};
 use manege_systems::managers::action::{ActionOptions, ExplicitPdAction, JointEffortAction};
+use manege_systems::managers::termination::{TerminationOptions, TerminationTerm, termination};
 use manege_systems::runtime::{self, RuntimeOptions};
 use manege_systems::snapshot;
+use manege_systems::step::AutoReset;
+use serde::{Deserialize, Serialize};
 
 use super::{Env, SUBSTEPS, TIMESTEP, action, chain, config};
 
@@ -84,7 +88,7 @@ fn an_action_takes_effect_as_late_as_its_row_has_drawn() {
             let found = explaining(&forces, &seen, 0..=40);
             // Exactly one lag explains both directions: the values of a term share it.
             assert_eq!(found.len(), 1, "{delay:?}, row {row}: {found:?}");
-            assert!(lags.contains(&found[0]) && found[0] % unit == 0, "{delay:?}: {found:?}");
+            assert!(lags.contains(&found[0]) && found[0].is_multiple_of(unit), "{delay:?}: {found:?}");
             drawn.push(found[0]);
             if row > 12 && lags.start() == lags.end() {
                 break;
@@ -108,6 +112,40 @@ fn a_reset_forgets_the_actions_of_the_last_episode_and_draws_anew() {
         runtime::reset_rows(&mut env.world, &[1, 3]).expect("rows");
     }
     assert!(lags.iter().any(|&lag| lag != lags[0]), "every episode draws: {lags:?}");
+}
+
+/// Ends episodes after some control steps.
+#[derive(Clone, Serialize, Deserialize)]
+struct EndsAfter {
+    steps: u32,
+}
+
+impl TermParams<dyn TerminationTerm> for EndsAfter {
+    fn build(&self, _context: &mut BuildContext<'_>) -> Result<Box<dyn TerminationTerm>, BuildError> {
+        let steps = self.steps;
+        Ok(termination(move |row| row.clock().step >= steps))
+    }
+}
+
+#[test]
+fn an_automatic_reset_and_the_same_one_by_hand_leave_the_same_line() {
+    let mut config =
+        rail(ActionOptions { delay_control_steps: [0, 2], delay_substeps: [0, 3], ..ActionOptions::default() });
+    config.terminations =
+        [("told".to_owned(), Entry::new(TerminationOptions::failure(), EndsAfter { steps: 7 }))].into();
+    let with = |auto_reset| RuntimeOptions { auto_reset, ..options(4) };
+    let mut automatic = Env::new(RAIL, &config, with(AutoReset::SameStep));
+    let mut by_hand = Env::new(RAIL, &config, with(AutoReset::Disabled));
+    for step in 0..30 {
+        automatic.step(&action(step, 8));
+        by_hand.step(&action(step, 8));
+        if step % 7 == 6 {
+            runtime::reset_all(&mut by_hand.world).expect("a reset");
+        }
+        for row in 0..4 {
+            assert_eq!(automatic.state(row), by_hand.state(row), "step {step}");
+        }
+    }
 }
 
 #[test]

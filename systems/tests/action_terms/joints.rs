@@ -1,9 +1,9 @@
 //! Targets, velocities and efforts against the formulas, and what is refused.
 
 use manege_components::{Action, ResetRequested};
-use manege_systems::config::PerName;
+use manege_systems::config::{PerName, TermParams};
 use manege_systems::managers::action::{
-    ActionOptions, ExplicitPdAction, JointEffortAction, JointPositionAction, JointVelocityAction,
+    ActionOptions, ActionTerm, ExplicitPdAction, JointEffortAction, JointPositionAction, JointVelocityAction,
     RelativeJointPositionAction,
 };
 use manege_systems::runtime::{self, RuntimeOptions};
@@ -103,67 +103,46 @@ fn the_last_action_and_its_history_are_zero_after_a_reset() {
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
-    let refused = |actuator: &str, options: ActionOptions, term: Refused| {
-        let config = match term {
-            Refused::Position(term) => config(options, term),
-            Refused::Relative(term) => config(options, term),
-            Refused::Velocity(term) => config(options, term),
-            Refused::Effort(term) => config(options, term),
-            Refused::Pd(term) => config(options, term),
-        };
+    fn refused(actuator: &str, options: ActionOptions, term: impl TermParams<dyn ActionTerm>) -> String {
+        let config = config(options, term);
         Env::try_new(&chain(actuator), &config, RuntimeOptions::new(1)).err().expect("an error").to_string()
-    };
-    enum Refused {
-        Position(JointPositionAction),
-        Relative(RelativeJointPositionAction),
-        Velocity(JointVelocityAction),
-        Effort(JointEffortAction),
-        Pd(ExplicitPdAction),
     }
-    use Refused::*;
     let plain = ActionOptions::default;
     let pd = || ExplicitPdAction::around_default_pose(1.0, 10.0, 1.0, 5.0);
     let joints = |name: &str| vec![name.to_owned()];
     let cases = [
         (
-            refused(
-                "motor",
-                plain(),
-                Effort(JointEffortAction { joints: joints("elbo"), ..JointEffortAction::scaled(1.0) }),
-            ),
+            refused("motor", plain(), JointEffortAction { joints: joints("elbo"), ..JointEffortAction::scaled(1.0) }),
             "action term `arm`: the pattern `elbo` matches no joint; did you mean `elbow`?; available: shoulder, elbow, wrist",
         ),
         (
-            refused("motor", plain(), Position(JointPositionAction::around_default_pose(1.0))),
+            refused("motor", plain(), JointPositionAction::around_default_pose(1.0)),
             "joint `shoulder` is driven by `shoulder`, which is a motor, but the term needs a position servo",
         ),
         (
-            refused("position kp=\"2\"", plain(), Velocity(JointVelocityAction::scaled(1.0))),
+            refused("position kp=\"2\"", plain(), JointVelocityAction::scaled(1.0)),
             "which is a position servo, but the term needs a velocity servo",
         ),
-        (refused("velocity kv=\"2\"", plain(), Pd(pd())), "which is a velocity servo, but the term needs a motor"),
+        (refused("velocity kv=\"2\"", plain(), pd()), "which is a velocity servo, but the term needs a motor"),
         (
             refused(
                 "position kp=\"2\"",
                 plain(),
-                Relative(RelativeJointPositionAction {
-                    offset: PerName::All(0.1),
-                    ..RelativeJointPositionAction::scaled(1.0)
-                }),
+                RelativeJointPositionAction { offset: PerName::All(0.1), ..RelativeJointPositionAction::scaled(1.0) },
             ),
             "`offset`",
         ),
-        (refused("motor", plain(), Pd(ExplicitPdAction { damping: PerName::All(-1.0), ..pd() })), "damping"),
+        (refused("motor", plain(), ExplicitPdAction { damping: PerName::All(-1.0), ..pd() }), "damping"),
         (
             refused(
                 "motor",
                 plain(),
-                Pd(ExplicitPdAction { stiffness: PerName::Patterns([("elbow".to_owned(), 1.0)].into()), ..pd() }),
+                ExplicitPdAction { stiffness: PerName::Patterns([("elbow".to_owned(), 1.0)].into()), ..pd() },
             ),
             "no pattern gives a value for joint `shoulder`",
         ),
-        (refused("motor", ActionOptions::delayed_by_control_steps(3, 2), Pd(pd())), "delay_control_steps"),
-        (refused("motor", ActionOptions::delayed_by_substeps(0, 4_000_000), Pd(pd())), "delay_substeps"),
+        (refused("motor", ActionOptions::delayed_by_control_steps(3, 2), pd()), "delay_control_steps"),
+        (refused("motor", ActionOptions::delayed_by_substeps(0, 4_000_000), pd()), "delay_substeps"),
     ];
     for (error, expected) in cases {
         assert!(error.contains(expected.trim_matches('`')), "{error}\nshould contain\n{expected}");

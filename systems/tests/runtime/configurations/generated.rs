@@ -1,7 +1,7 @@
 //! Environments made at random, every manager with every option, as proptest strategies.
 
 use manege_systems::config::{Entry, EnvironmentConfig, PerColumn, PerName, PhysicsConfig, TerminationEntry};
-use manege_systems::managers::action::{ActionOptions, ActionTerm, JointPositionAction};
+use manege_systems::managers::action::{ActionOptions, ActionTerm, JointPositionAction, RelativeJointPositionAction};
 use manege_systems::managers::command::{CommandOptions, UniformVelocityCommand};
 use manege_systems::managers::curriculum::{
     CurriculumOptions, CurriculumTerm, PenaltyScaling, RangeSchedule, RangeStage, RewardWeightSchedule, WeightStage,
@@ -98,9 +98,18 @@ fn actions() -> impl Strategy<Value = Actions> {
     let on = |joint: &str, action: JointPositionAction| {
         Entry::new(ActionOptions::default(), JointPositionAction { joints: vec![joint.to_owned()], ..action })
     };
+    let late =
+        (0..3u32, 0..3u32, 0..3u32, 0..6u32).prop_map(|(steps, more_steps, substeps, more_substeps)| ActionOptions {
+            delay_control_steps: [steps, steps + more_steps],
+            delay_substeps: [substeps, substeps + more_substeps],
+            ..ActionOptions::default()
+        });
     prop_oneof![
         Just(Vec::new()),
         position_action().prop_map(move |action| vec![on(".*", action)]),
+        (position_action(), late.clone()).prop_map(|(action, late)| vec![Entry::new(late, action)]),
+        (0.0..1.0f32, late)
+            .prop_map(|(scale, late)| vec![Entry::new(late, RelativeJointPositionAction::scaled(scale))]),
         (position_action(), position_action()).prop_map(move |(a, b)| vec![on("right", a), on("left", b)]),
         position_action().prop_map(move |action| {
             vec![on("right", action), Entry::new(ActionOptions::default(), feedback_action())]
