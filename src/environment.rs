@@ -1,6 +1,7 @@
 //! An environment as one object: a world, its schedules, and the buffers that a caller reads.
 
 mod builder;
+mod commands;
 mod initial;
 mod snapshot;
 mod spec;
@@ -11,6 +12,8 @@ pub use builder::{EnvironmentBuilder, EnvironmentError};
 pub use initial::{InitialError, InitialState};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use spec::{GroupSpec, Spec, TermColumns};
+
+pub use manege_systems::managers::command::{CommandHandle, CommandOverrideError, Rows};
 
 use std::path::Path;
 

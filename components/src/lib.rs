@@ -40,7 +40,7 @@ mod termination;
 
 pub use action::Action;
 pub use clock::EpisodeClock;
-pub use command::{Command, CommandWidths};
+pub use command::{Command, CommandOverride, CommandWidths};
 pub use event::EventTimers;
 pub use metrics::Metrics;
 pub use observation::{HistoryWidths, Observation, ObservationHistory};

@@ -1,5 +1,7 @@
 //! The one place where engine quaternions (`wxyz`) become [`glam`] ones, and the rotations that the tasks are written in.
 
+use std::f64::consts::{PI, TAU};
+
 use glam::{DQuat, DVec3};
 
 /// A quaternion from engine order.
@@ -51,11 +53,17 @@ pub fn heading(rotation: DQuat) -> DQuat {
     DQuat::from_rotation_z(yaw(rotation))
 }
 
-/// The angle of the rotation that takes `from` to `to`, rad in `[0, π]`; exact for small angles too, where the arc cosine of
-/// the quaternions' product is not.
+/// The same angle in `(-π, π]`, rad.
 #[must_use]
-pub fn angle_between(from: DQuat, to: DQuat) -> f64 {
-    let difference = to * from.conjugate();
+pub fn wrap_angle(angle: f64) -> f64 {
+    PI - (PI - angle).rem_euclid(TAU)
+}
+
+/// The angle of the rotation that leads from one orientation to the other, rad in `[0, π]`. The quaternions' lengths do
+/// not matter.
+#[must_use]
+pub fn angle_between(a: DQuat, b: DQuat) -> f64 {
+    let difference = a.conjugate() * b;
     2.0 * difference.xyz().length().atan2(difference.w.abs())
 }
 
@@ -92,14 +100,30 @@ mod tests {
     }
 
     #[test]
-    fn headings_and_angles_are_those_of_the_turns_they_were_made_from() {
+    fn headings_are_the_turns_about_the_vertical() {
         let tilt = from_roll_pitch_yaw(0.2, -0.4, 2.5);
         assert!(heading(tilt).abs_diff_eq(DQuat::from_rotation_z(2.5), 1e-14));
-        for angle in [0.0, 1e-9, 0.3, 3.0] {
-            let axis = DVec3::new(1.0, -2.0, 0.5).normalize();
-            let turned = DQuat::from_axis_angle(axis, angle) * tilt;
-            assert!((angle_between(tilt, turned) - angle).abs() < 1e-15 + 1e-14 * angle);
-            assert!((angle_between(tilt, -turned) - angle).abs() < 1e-15 + 1e-14 * angle, "both signs are one turn");
+    }
+
+    #[test]
+    fn angles_wrap_at_pi() {
+        for (angle, wrapped) in
+            [(0.0, 0.0), (PI, PI), (-PI, PI), (3.5, 3.5 - TAU), (-3.5, TAU - 3.5), (13.0, 13.0 - 2.0 * TAU)]
+        {
+            assert!((wrap_angle(angle) - wrapped).abs() < 1e-14, "{angle}: {}", wrap_angle(angle));
+        }
+    }
+
+    #[test]
+    fn the_angle_between_orientations_takes_the_short_way() {
+        let axis = DVec3::new(0.6, 0.0, -0.8);
+        let base = from_roll_pitch_yaw(0.3, -0.7, 1.9);
+        for angle in [0.0, 1e-9, 1.0, 3.0, PI] {
+            for turn in [angle, -angle, TAU - angle] {
+                let turned = base * DQuat::from_axis_angle(axis, turn);
+                assert!((angle_between(base, turned) - angle).abs() < 1e-14, "{turn}");
+                assert!((angle_between(base * 3.0, -turned) - angle).abs() < 1e-14, "{turn}");
+            }
         }
     }
 }

@@ -114,9 +114,13 @@ pub(super) fn set(world: &mut World, spec: &Spec, initial: &InitialState) -> Res
 
     let mut query = world.query::<(&Row, &mut Command, &mut TaskState)>();
     for (row, mut command, mut state) in query.iter_mut(world) {
+        let Command { values: shown, overridden, .. } = &mut *command;
         for (columns, values) in &commands {
             let width = columns.columns.len();
-            command.values[columns.columns.clone()].copy_from_slice(&values[row.index() * width..][..width]);
+            // An override stays until it is released; what it hides is overwritten.
+            let hidden = overridden.as_deref_mut().and_then(|hidden| hidden.hidden_mut(columns.columns.clone()));
+            let command = hidden.unwrap_or(&mut shown[columns.columns.clone()]);
+            command.copy_from_slice(&values[row.index() * width..][..width]);
         }
         for (columns, values) in &task_state {
             let width = columns.columns.len();

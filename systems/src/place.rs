@@ -5,7 +5,7 @@ use manege_components::{ResetRequested, RobotState, Row};
 
 use crate::backend::WriteKind;
 use crate::error::StepError;
-use crate::managers::command::compute_reset_commands;
+use crate::managers::command::follow_reset_rows;
 use crate::managers::observation::{compute_reset_observations, reset_observation_history};
 use crate::managers::recorder::after_reset;
 use crate::physics::{Physics, StateLayout};
@@ -31,7 +31,7 @@ pub fn place_rows(world: &mut World, qpos: Option<&[f64]>, qvel: Option<&[f64]>)
         world.entity_mut(entity).insert(ResetRequested);
     }
     let observed = world
-        .run_system_cached(compute_reset_commands)
+        .run_system_cached(follow_reset_rows)
         .and(world.run_system_cached(reset_observation_history))
         .and(world.run_system_cached(compute_reset_observations));
     for &entity in &entities {

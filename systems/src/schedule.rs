@@ -245,7 +245,7 @@ pub fn add_reset_systems(schedule: &mut Schedule, set: ResetSystems) {
                 .in_set(set),
         ),
         ResetSystems::Task => schedule,
-        ResetSystems::Update => schedule.add_systems(command::compute_reset_commands.in_set(set)),
+        ResetSystems::Update => schedule.add_systems(command::follow_reset_rows.in_set(set)),
         ResetSystems::Observation => schedule.add_systems(observation::compute_reset_observations.in_set(set)),
         ResetSystems::Finish => schedule.add_systems(reset::finish_reset.in_set(set)),
     };

@@ -61,6 +61,7 @@ fn config(preset: &str) -> EnvironmentConfig {
                 lin_vel_y: [-0.4, 0.4],
                 ang_vel_z: [-0.8, 0.8],
                 dead_band: 0.2,
+                ..UniformVelocityCommand::default()
             },
         ),
     )]

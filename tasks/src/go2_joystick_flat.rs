@@ -65,7 +65,7 @@ fn config(preset: &str) -> EnvironmentConfig {
                 lin_vel_x: [-0.6, 1.0],
                 lin_vel_y: [-0.4, 0.4],
                 ang_vel_z: [-0.8, 0.8],
-                dead_band: 0.0,
+                ..UniformVelocityCommand::default()
             },
         ),
     )]

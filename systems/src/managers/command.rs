@@ -1,25 +1,31 @@
 //! Commands: what rows are asked to do, drawn again from time to time.
 
+mod overrides;
+mod passes;
 mod placement;
+mod uniform_pose;
 mod uniform_velocity;
 
+pub use overrides::{CommandHandle, CommandOverrideError, Rows, override_command, release_command};
+pub(crate) use passes::{compute_commands, follow_reset_rows, reset_commands};
 pub(crate) use placement::redraw_placing_commands;
+pub use uniform_pose::UniformPoseCommand;
 pub use uniform_velocity::UniformVelocityCommand;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bevy_ecs::prelude::*;
 use indexmap::IndexMap;
-use manege_components::{Command, CommandWidths, Draws, ResetRequested, StreamId, TaskState, Termination};
+use manege_components::{Command, CommandWidths, Draws, StreamId, TaskState};
 use serde::{Deserialize, Serialize};
 
 use crate::build::{BuildContext, BuildError};
 use crate::config::{ConfigError, Entry};
 use crate::log::StepLog;
-use crate::row_view::{BaseColumns, RowView, Workers};
+use crate::row_view::RowView;
 use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
-use crate::staging::{StagedRow, Staging};
-use crate::step::{ResettingRows, Timing, timer_end};
+use crate::staging::StagedRow;
+use crate::step::timer_end;
 
 /// A row while a command term works on it.
 pub struct CommandRow<'a> {
@@ -32,7 +38,7 @@ pub struct CommandRow<'a> {
     /// The row's whole task state; a term writes what it registered there
     /// ([`BuildContext::register_task_state`]) for other terms to read.
     pub task: &'a mut [f32],
-    /// Errors accumulated over the episode, one per [`CommandTerm::metrics`].
+    /// Errors of the episode, one per [`CommandTerm::metrics`].
     pub metrics: &'a mut [f32],
     /// The state that will be written, while a term may place the row: at resets, and for terms that
     /// [place rows](CommandTerm::places_rows).
@@ -63,7 +69,9 @@ pub trait CommandTerm: Send + Sync {
     /// their new state has been written.
     fn update(&self, _row: &mut CommandRow<'_>) {}
 
-    /// Adds this step's errors, before resampling.
+    /// Adds this control step's errors, once for every row in every control step, before resampling. Here and in
+    /// [`final_metrics`](Self::final_metrics) alone the row's values are those that it was asked to follow, whether drawn or
+    /// [set from outside](override_command).
     fn update_metrics(&self, _row: &mut CommandRow<'_>) {}
 
     /// Completes the metrics of an episode that is over, before they are reported: for errors that only its last state
@@ -201,39 +209,96 @@ impl CommandManager {
         &self.widths
     }
 
-    /// All terms' work on one row: errors, timer, resampling if due, update.
-    fn advance(&self, view: RowView<'_>, command: &mut Command, task: &mut TaskState, elapsed: f64) {
-        let Command { values, scratch, metrics, time_left, resamplings } = command;
-        for (index, slot) in self.slots.iter().enumerate() {
-            let mut row = CommandRow {
+    /// The parts of one term in a row.
+    fn part<'a>(
+        &self,
+        index: usize,
+        view: RowView<'a>,
+        command: &'a mut Command,
+        task: &'a mut TaskState,
+    ) -> TermPart<'a> {
+        let slot = &self.slots[index];
+        let Command { values, scratch, metrics, time_left, resamplings, overridden } = command;
+        TermPart {
+            row: CommandRow {
                 view,
                 values: &mut values[slot.values.clone()],
                 scratch: &mut scratch[slot.scratch.clone()],
                 task: &mut task.values,
                 metrics: &mut metrics[slot.metrics.clone()],
                 staged: None,
-                elapsed,
-            };
-            slot.term.update_metrics(&mut row);
-            time_left[index] -= elapsed;
-            let due = time_left[index] < timer_end(self.control_period);
+                elapsed: 0.0,
+            },
+            hidden: overridden.as_deref_mut().and_then(|overridden| overridden.hidden_mut(slot.values.clone())),
+            time_left: &mut time_left[index],
+            resamplings: &mut resamplings[index],
+        }
+    }
+
+    /// All terms' work on one row in a control step: errors, timer, resampling if due, update.
+    fn advance(&self, view: RowView<'_>, command: &mut Command, task: &mut TaskState, elapsed: f64) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            let mut part = self.part(index, view, command, task);
+            part.row.elapsed = elapsed;
+            slot.term.update_metrics(&mut part.row);
+            let mut part = part.behind_overrides();
+            *part.time_left -= elapsed;
+            let due = *part.time_left < timer_end(self.control_period);
             if due && !slot.places_rows {
-                self.resample(slot, &mut row, &mut time_left[index], &mut resamplings[index]);
+                slot.resample(&mut part);
             }
-            slot.term.update(&mut row);
-            if slot.places_rows && elapsed > 0.0 && (due || slot.term.is_over(&row)) {
-                time_left[index] = 0.0;
+            slot.term.update(&mut part.row);
+            if slot.places_rows && elapsed > 0.0 && (due || slot.term.is_over(&part.row)) {
+                *part.time_left = 0.0;
                 self.placement_due.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    fn resample(&self, slot: &Slot, row: &mut CommandRow<'_>, time_left: &mut f64, resamplings: &mut u32) {
-        let mut draws = row.view.streams().draws(slot.stream, u64::from(*resamplings));
-        *time_left = f64::from(draws.uniform_f32(slot.resampling_time[0], slot.resampling_time[1]));
-        slot.term.resample(row, &mut draws);
-        *resamplings += 1;
+    /// Has the terms follow the state that a row starts an episode with. No control step is over: there are no errors to
+    /// add, and no time passes.
+    fn follow(&self, view: RowView<'_>, command: &mut Command, task: &mut TaskState) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            slot.term.update(&mut self.part(index, view, command, task).behind_overrides().row);
+        }
     }
+}
+
+/// What a row keeps for one term.
+struct TermPart<'a> {
+    row: CommandRow<'a>,
+    /// What the term goes on with behind values that are set from outside, if they are.
+    hidden: Option<&'a mut [f32]>,
+    time_left: &'a mut f64,
+    resamplings: &'a mut u32,
+}
+
+impl TermPart<'_> {
+    /// The same, with the values that the term has drawn, which an override may hide.
+    fn behind_overrides(mut self) -> Self {
+        if let Some(hidden) = self.hidden.take() {
+            self.row.values = hidden;
+        }
+        self
+    }
+}
+
+impl Slot {
+    /// Draws the time until the next draw, then the command.
+    fn resample(&self, part: &mut TermPart<'_>) {
+        let mut draws = part.row.view.streams().draws(self.stream, u64::from(*part.resamplings));
+        *part.time_left = f64::from(draws.uniform_f32(self.resampling_time[0], self.resampling_time[1]));
+        self.term.resample(&mut part.row, &mut draws);
+        *part.resamplings += 1;
+    }
+}
+
+/// A range of numbers to draw from, if it is one.
+fn checked_range(key: &str, [low, high]: [f64; 2]) -> Result<[f64; 2], ConfigError> {
+    if low <= high && low.is_finite() && high.is_finite() {
+        return Ok([low, high]);
+    }
+    Err(ConfigError::Impossible { path: key.to_owned(), message: format!("[{low}, {high}] is an empty range") })
 }
 
 impl Saved for CommandManager {
@@ -243,98 +308,5 @@ impl Saved for CommandManager {
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
         self.slots.iter_mut().try_for_each(|slot| slot.term.load(from))
-    }
-}
-
-/// Updates the commands of all rows. Rows whose episode just ended keep their timers.
-pub(crate) fn compute_commands(
-    mut manager: ResMut<CommandManager>,
-    timing: Res<Timing>,
-    workers: Res<Workers>,
-    mut rows: Query<(BaseColumns, &Termination, &mut Command, &mut TaskState)>,
-) {
-    for slot in manager.slots.iter_mut().filter(|slot| slot.term.watches_failures()) {
-        let mut failed = rows
-            .iter()
-            .filter(|(_, termination, ..)| termination.terminated && !termination.idle)
-            .map(|(columns, _, command, task)| columns.view().with(command, task))
-            .peekable();
-        if failed.peek().is_some() {
-            slot.term.observe_failures(&mut failed);
-        }
-    }
-    let manager = &*manager;
-    let dt = timing.control_period;
-    let Ok(tables) = rows.contiguous_iter_mut() else { return };
-    for (columns, terminations, mut commands, mut tasks) in tables {
-        workers.split2(&mut commands, &mut tasks, |start, commands, tasks| {
-            for (i, (command, task)) in commands.iter_mut().zip(tasks).enumerate() {
-                let termination = &terminations[start + i];
-                if !termination.idle {
-                    let elapsed = if termination.done() { 0.0 } else { dt };
-                    manager.advance(columns.view(start + i), command, task, elapsed);
-                }
-            }
-        });
-    }
-}
-
-/// Logs and clears the metrics of the rows being reset, and draws their commands anew.
-pub(crate) fn reset_commands(
-    manager: Res<CommandManager>,
-    resetting: Res<ResettingRows>,
-    mut log: ResMut<StepLog>,
-    mut staging: ResMut<Staging>,
-    mut rows: Query<(BaseColumns, &mut Command, &mut TaskState), With<ResetRequested>>,
-) {
-    for &entity in &resetting.entities {
-        let Ok((columns, mut command, mut task)) = rows.get_mut(entity) else { continue };
-        let Command { values, scratch, metrics, .. } = &mut *command;
-        for slot in manager.slots.iter().filter(|slot| !slot.metrics.is_empty()) {
-            slot.term.final_metrics(&mut CommandRow {
-                view: columns.view(),
-                values: &mut values[slot.values.clone()],
-                scratch: &mut scratch[slot.scratch.clone()],
-                task: &mut task.values,
-                metrics: &mut metrics[slot.metrics.clone()],
-                staged: None,
-                elapsed: 0.0,
-            });
-        }
-    }
-    for slot in &manager.slots {
-        for (i, metric) in slot.metrics.clone().enumerate() {
-            let values =
-                resetting.entities.iter().filter_map(|&row| rows.get(row).ok()).map(|row| row.1.metrics[metric]);
-            log.set_mean(slot.log + i, values);
-        }
-    }
-    for (index, &entity) in resetting.entities.iter().enumerate() {
-        let Ok((columns, mut command, mut task)) = rows.get_mut(entity) else { continue };
-        let Command { values, scratch, metrics, time_left, resamplings } = &mut *command;
-        metrics.fill(0.0);
-        resamplings.fill(0);
-        for (term, slot) in manager.slots.iter().enumerate() {
-            let mut row = CommandRow {
-                view: columns.view(),
-                values: &mut values[slot.values.clone()],
-                scratch: &mut scratch[slot.scratch.clone()],
-                task: &mut task.values,
-                metrics: &mut metrics[slot.metrics.clone()],
-                staged: Some(staging.row(index)),
-                elapsed: 0.0,
-            };
-            manager.resample(slot, &mut row, &mut time_left[term], &mut resamplings[term]);
-        }
-    }
-}
-
-/// Updates the commands of the rows being reset, without letting time pass.
-pub(crate) fn compute_reset_commands(
-    manager: Res<CommandManager>,
-    mut rows: Query<(BaseColumns, &mut Command, &mut TaskState), With<ResetRequested>>,
-) {
-    for (columns, mut command, mut task) in &mut rows {
-        manager.advance(columns.view(), &mut command, &mut task, 0.0);
     }
 }

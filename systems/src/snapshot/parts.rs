@@ -2,8 +2,8 @@
 
 use bevy_ecs::prelude::*;
 use manege_components::{
-    Action, AwaitingReset, Command, EpisodeClock, EventTimers, Metrics, Observation, ObservationHistory,
-    ResetRequested, Reward, RobotState, Streams, TaskState, Termination,
+    Action, AwaitingReset, Command, CommandOverride, EpisodeClock, EventTimers, Metrics, Observation,
+    ObservationHistory, ResetRequested, Reward, RobotState, Streams, TaskState, Termination,
 };
 
 use super::{Reader, Saved, SnapshotError, SnapshotParts, Writer};
@@ -75,7 +75,6 @@ macro_rules! saved {
 saved! {
     EpisodeClock { step episode; }
     RobotState { ; values }
-    Command { ; values scratch metrics time_left resamplings }
     TaskState { ; values }
     Observation { ; values raw }
     ObservationHistory { ; delay history bias frames lag phase }
@@ -107,6 +106,36 @@ impl Saved for Action {
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
         from.fill(self.values_mut())
+    }
+}
+
+impl Saved for Command {
+    fn save(&self, to: &mut Writer) {
+        to.put_all(&self.values);
+        to.put_all(&self.scratch);
+        to.put_all(&self.metrics);
+        to.put_all(&self.time_left);
+        to.put_all(&self.resamplings);
+        // As much with overrides as without, so that what differs in size is what does not fit.
+        let overridden = self.overridden.as_deref();
+        (0..self.values.len()).for_each(|i| to.put(overridden.is_some_and(|overridden| overridden.held[i])));
+        (0..self.values.len()).for_each(|i| to.put(overridden.map_or(0.0, |overridden| overridden.hidden[i])));
+    }
+
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), SnapshotError> {
+        from.fill(&mut self.values)?;
+        from.fill(&mut self.scratch)?;
+        from.fill(&mut self.metrics)?;
+        from.fill(&mut self.time_left)?;
+        from.fill(&mut self.resamplings)?;
+        let (mut held, mut hidden) = (vec![false; self.values.len()], vec![0.0; self.values.len()]);
+        from.fill(&mut held)?;
+        from.fill(&mut hidden)?;
+        self.overridden = None;
+        if held.contains(&true) {
+            self.overridden = Some(Box::new(CommandOverride { held: held.into(), hidden: hidden.into() }));
+        }
+        Ok(())
     }
 }
 

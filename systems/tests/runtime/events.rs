@@ -204,7 +204,7 @@ fn rows_and_episodes_get_values_of_their_own() {
 
 fn twist(resampling_time: [f32; 2], lin_vel_x: [f64; 2]) -> EnvironmentConfig {
     let mut config = config_without_accidents();
-    let params = UniformVelocityCommand { lin_vel_x, lin_vel_y: [0.0; 2], ang_vel_z: [0.0; 2], dead_band: 0.0 };
+    let params = UniformVelocityCommand { lin_vel_x, ..UniformVelocityCommand::default() };
     config.commands = [("twist".into(), Entry::new(CommandOptions { enabled: true, resampling_time }, params))].into();
     config
 }

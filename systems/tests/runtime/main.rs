@@ -5,6 +5,9 @@ mod terms;
 
 mod actions;
 mod autoreset;
+mod commands;
+mod commands_override;
+mod commands_pose;
 mod config;
 mod configurations;
 mod curriculum;

@@ -262,7 +262,7 @@ pub fn config() -> EnvironmentConfig {
                 lin_vel_x: [-1.0, 1.0],
                 lin_vel_y: [-0.5, 0.5],
                 ang_vel_z: [-1.0, 1.0],
-                dead_band: 0.0,
+                ..UniformVelocityCommand::default()
             },
         ),
     )]

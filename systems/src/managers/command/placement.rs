@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bevy_ecs::prelude::*;
 use manege_components::{Command, RobotState, Row, TaskState};
 
-use super::{CommandManager, CommandRow};
+use super::CommandManager;
 use crate::backend::WriteKind;
 use crate::physics::Physics;
 use crate::row_view::BaseColumns;
@@ -46,21 +46,12 @@ pub(crate) fn redraw_placing_commands(
     staging.begin_reset(&due.rows);
     for (place, &row) in due.rows.iter().enumerate() {
         let Ok((columns, mut command, mut task)) = rows.get_mut(entities.0[row as usize]) else { continue };
-        let Command { values, scratch, metrics, time_left, resamplings } = &mut *command;
-        for (index, slot) in manager.slots.iter().enumerate() {
-            if !slot.places_rows || time_left[index] >= timer_end(manager.control_period) {
-                continue;
+        for (index, slot) in manager.slots.iter().enumerate().filter(|(_, slot)| slot.places_rows) {
+            let mut part = manager.part(index, columns.view(), &mut command, &mut task).behind_overrides();
+            if *part.time_left < timer_end(manager.control_period) {
+                part.row.staged = Some(staging.row(place));
+                slot.resample(&mut part);
             }
-            let mut row = CommandRow {
-                view: columns.view(),
-                values: &mut values[slot.values.clone()],
-                scratch: &mut scratch[slot.scratch.clone()],
-                task: &mut task.values,
-                metrics: &mut metrics[slot.metrics.clone()],
-                staged: Some(staging.row(place)),
-                elapsed: 0.0,
-            };
-            manager.resample(slot, &mut row, &mut time_left[index], &mut resamplings[index]);
         }
     }
     if let Err(error) = staging.commit(WriteKind::Reset, physics.backend_mut()) {
@@ -77,7 +68,7 @@ pub(crate) fn redraw_placing_commands(
     let mut rows = set.p0();
     for &row in &due.rows {
         if let Ok((columns, mut command, mut task)) = rows.get_mut(entities.0[row as usize]) {
-            manager.advance(columns.view(), &mut command, &mut task, 0.0);
+            manager.follow(columns.view(), &mut command, &mut task);
         }
     }
 }

@@ -1,21 +1,39 @@
 //! A planar velocity to follow, drawn uniformly.
 
+mod modes;
+
+use std::f64::consts::PI;
+
 use glam::DVec3;
-use manege_components::Draws;
+use manege_components::{Draws, rotation};
 use serde::{Deserialize, Serialize};
 
-use super::{CommandRow, CommandTerm};
+use super::{CommandRow, CommandTerm, checked_range};
 use crate::build::{BuildContext, BuildError};
-use crate::config::{ConfigError, TermParams};
+use crate::config::TermParams;
 use crate::handles::StateSlice;
 use crate::tunable::TunableRange;
+
+use modes::Modes;
 
 /// Draws a linear velocity (x forward, y left, m/s) and a yaw rate (rad/s) in the heading frame of the floating root.
 ///
 /// Curricula may change the three ranges.
 ///
-/// The metrics `error_vel_xy` and `error_vel_yaw` add each step's error against the root's velocity in its body frame,
-/// divided by the longest episode's number of control steps.
+/// Whenever a command is drawn, each of four modes falls to the row with a probability of its own, whatever the others do:
+///
+/// | mode | the row is asked |
+/// |---|---|
+/// | standing | to stand still: the command is 0 |
+/// | forward | to walk straight on: vx becomes max(\|vx\|, 0.3 m/s), the rest 0 |
+/// | world | to keep its direction in the world: the linear velocity is rotated by −yaw in every control step |
+/// | heading | to face a direction in the world: the yaw rate is `heading_stiffness` × heading error, within its range |
+///
+/// Standing goes before the others, and forward before world and heading; a row may be in world and heading at once. Yaw
+/// is that of the root. By default no mode falls to any row.
+///
+/// The metrics `error_vel_xy` (m/s) and `error_vel_yaw` (rad/s) add each control step's error against the root's velocity in
+/// its body frame, divided by the longest episode's number of control steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UniformVelocityCommand {
@@ -27,11 +45,43 @@ pub struct UniformVelocityCommand {
     pub ang_vel_z: [f64; 2],
     /// Planar speed up to which the drawn linear velocity becomes zero, m/s. The yaw rate is kept.
     pub dead_band: f64,
+    /// Probability that a row faces a heading, `0..=1`.
+    pub rel_heading: f64,
+    /// Range of the heading to face, rad.
+    pub heading: [f64; 2],
+    /// Yaw rate per heading error, 1/s.
+    pub heading_stiffness: f64,
+    /// Probability that a row stands still, `0..=1`.
+    pub rel_standing: f64,
+    /// Probability that a row keeps its direction in the world, `0..=1`.
+    pub rel_world: f64,
+    /// Probability that a row walks straight on, `0..=1`.
+    pub rel_forward: f64,
+}
+
+impl Default for UniformVelocityCommand {
+    /// The command 0, in no mode; headings would be any, with a stiffness of 1/s.
+    fn default() -> Self {
+        Self {
+            lin_vel_x: [0.0; 2],
+            lin_vel_y: [0.0; 2],
+            ang_vel_z: [0.0; 2],
+            dead_band: 0.0,
+            rel_heading: 0.0,
+            heading: [-PI, PI],
+            heading_stiffness: 1.0,
+            rel_standing: 0.0,
+            rel_world: 0.0,
+            rel_forward: 0.0,
+        }
+    }
 }
 
 struct UniformVelocity {
     ranges: [TunableRange; 3],
     dead_band: f64,
+    /// `None` if every row follows the command as it was drawn.
+    modes: Option<Modes>,
     orientation: StateSlice,
     linear: StateSlice,
     angular: StateSlice,
@@ -41,23 +91,16 @@ struct UniformVelocity {
 
 impl TermParams<dyn CommandTerm> for UniformVelocityCommand {
     fn build(&self, context: &mut BuildContext<'_>) -> Result<Box<dyn CommandTerm>, BuildError> {
-        let ranges = [("lin_vel_x", self.lin_vel_x), ("lin_vel_y", self.lin_vel_y), ("ang_vel_z", self.ang_vel_z)];
-        for (key, [low, high]) in ranges {
-            if !(low <= high && low.is_finite() && high.is_finite()) {
-                return Err(ConfigError::Impossible {
-                    path: key.to_owned(),
-                    message: format!("[{low}, {high}] is an empty range"),
-                }
-                .into());
-            }
-        }
+        let mut range = |key, range| context.tunable_range(key, checked_range(key, range)?);
+        let ranges = [
+            range("lin_vel_x", self.lin_vel_x)?,
+            range("lin_vel_y", self.lin_vel_y)?,
+            range("ang_vel_z", self.ang_vel_z)?,
+        ];
         Ok(Box::new(UniformVelocity {
-            ranges: [
-                context.tunable_range("lin_vel_x", self.lin_vel_x)?,
-                context.tunable_range("lin_vel_y", self.lin_vel_y)?,
-                context.tunable_range("ang_vel_z", self.ang_vel_z)?,
-            ],
+            ranges,
             dead_band: self.dead_band,
+            modes: Modes::build(self)?,
             orientation: context.root_orientation()?,
             linear: context.root_linear_velocity()?,
             angular: context.root_angular_velocity()?,
@@ -71,6 +114,10 @@ impl CommandTerm for UniformVelocity {
         3
     }
 
+    fn scratch_width(&self) -> usize {
+        if self.modes.is_some() { Modes::SCRATCH_WIDTH } else { 0 }
+    }
+
     fn metrics(&self) -> &[&'static str] {
         &["error_vel_xy", "error_vel_yaw"]
     }
@@ -82,6 +129,16 @@ impl CommandTerm for UniformVelocity {
         }
         if f64::from(row.values[0].hypot(row.values[1])) <= self.dead_band {
             row.values[..2].fill(0.0);
+        }
+        if let Some(modes) = &self.modes {
+            modes.resample(row, draws);
+        }
+    }
+
+    fn update(&self, row: &mut CommandRow<'_>) {
+        if let Some(modes) = &self.modes {
+            let view = row.view;
+            modes.update(row, || rotation::yaw(view.rotation(self.orientation)), self.ranges[2].get());
         }
     }
 

@@ -328,7 +328,7 @@ prop_compose! {
         home in any::<bool>(),
         scale_rewards_by_dt in any::<bool>(),
         length in 3..40u32,
-        twist in of((0.005..0.1f32, 0.0..0.1f32, 0.0..0.5f64)),
+        twist in of((0.005..0.1f32, 0.0..0.1f32, 0.0..0.5f64, [0.0..=1.0, 0.0..=1.0, 0.0..=1.0, 0.0..=1.0])),
         terminations in vec(termination(), 0..3),
         events in vec(event(), 0..4),
         metrics in vec(metric_term(), 0..3),
@@ -343,13 +343,18 @@ prop_compose! {
         config.events = entries("event", events);
         config.metrics = entries("metric", metrics);
         config.rewards = entries("reward", rewards);
-        if let Some((low, more, dead_band)) = twist {
+        if let Some((low, more, dead_band, [rel_heading, rel_standing, rel_world, rel_forward])) = twist {
             let options = CommandOptions { resampling_time: [low, low + more], ..CommandOptions::every(1.0) };
             let command = UniformVelocityCommand {
                 lin_vel_x: [-1.0, 1.0],
                 lin_vel_y: [-0.5, 0.5],
                 ang_vel_z: [0.0, 0.0],
                 dead_band,
+                rel_heading,
+                rel_standing,
+                rel_world,
+                rel_forward,
+                ..UniformVelocityCommand::default()
             };
             config.commands = [("twist".to_owned(), Entry::new(options, command))].into();
         }
