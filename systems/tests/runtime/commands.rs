@@ -8,6 +8,7 @@ use manege_systems::build::BuildError;
 use manege_systems::config::{Entry, EnvironmentConfig};
 use manege_systems::managers::command::{CommandOptions, UniformVelocityCommand};
 use manege_systems::managers::event::EventOptions;
+use manege_systems::runtime::RuntimeOptions;
 
 use crate::env::{Env, options};
 use crate::terms::{config_without_accidents, event};
@@ -272,5 +273,27 @@ fn a_reset_of_one_row_leaves_the_commands_of_the_others_alone() {
             assert_eq!(a, b, "row {row}, step {step}: values, timers and errors");
         }
         assert_eq!(reset.get::<Command>(0).resamplings[0], 1);
+    }
+}
+
+#[test]
+fn errors_are_added_once_in_every_control_step() {
+    let twist =
+        UniformVelocityCommand { lin_vel_x: [3.0, 3.0], ang_vel_z: [1.0, 1.0], ..UniformVelocityCommand::default() };
+    let mut env = Env::started(&spinning(twist), RuntimeOptions { seed: 3, ..options(2) });
+    assert_eq!(*env.get::<Command>(1).metrics, [0.0; 2], "no control step, no error");
+    let steps = 1000.0 / 0.02;
+    let mut sums = [0.0; 2];
+    for _ in 0..5 {
+        env.reset_rows(&[0]);
+        env.step();
+        let (qpos, qvel) = (env.qpos(1), env.qvel(1));
+        let root = DQuat::from_xyzw(qpos[4], qpos[5], qpos[6], qpos[3]);
+        let velocity = root.inverse() * DVec3::from_slice(qvel);
+        sums[0] += (3.0 - velocity.x).hypot(velocity.y) / steps;
+        sums[1] += (1.0 - qvel[5]).abs() / steps;
+    }
+    for (metric, sum) in env.get::<Command>(1).metrics.iter().zip(sums) {
+        assert!((f64::from(*metric) - sum).abs() < 1e-5 * sum, "{metric}, not {sum}");
     }
 }
