@@ -1,5 +1,7 @@
 //! The velocity command: its ranges, when it is drawn, and its errors in the log.
 
+use manege::environment::{InitialState, Rows};
+
 use crate::{BASE, PRESETS, assert_close, assert_fills, builder, observed, step};
 
 #[test]
@@ -77,4 +79,31 @@ fn resets_log_the_mean_error() {
     // The other row's went on.
     env.reset_rows(&[0]).unwrap();
     assert_close("error_vel_xy", env.log().get("Metrics/twist/error_vel_xy").unwrap(), sums[0][0], 1e-6);
+}
+
+#[test]
+fn modes_are_keys_of_the_configuration() {
+    let changes = "commands.twist.rel_standing = 1.0\ncommands.twist.rel_heading = 0.5";
+    let mut env = builder(BASE, 4).config(changes.parse().unwrap()).build().unwrap();
+    env.reset().unwrap();
+    assert_eq!(env.commands(), [0.0; 12]);
+    let error = builder(BASE, 4).config("commands.twist.rel_standign = 1.0".parse().unwrap()).build().err().unwrap();
+    assert!(error.to_string().contains("`rel_standing`"), "{error}");
+}
+
+#[test]
+fn an_override_stays_when_rows_are_placed_and_then_shows_what_they_were_placed_with() {
+    let mut env = builder(BASE, 2).build().unwrap();
+    env.reset().unwrap();
+    let twist = env.command_handle("twist").unwrap();
+    assert_eq!(twist.width(), 3);
+    env.override_command(twist, Rows::These(&[1]), &[0.5, 0.0, -0.25]).unwrap();
+    let commands = vec![("twist".to_owned(), vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.6])];
+    env.set_initial(&InitialState { commands, ..InitialState::default() }).unwrap();
+    assert_eq!(env.commands(), [0.1, 0.2, 0.3, 0.5, 0.0, -0.25]);
+    assert_eq!(observed(&env, "policy", "command", 1), [0.5, 0.0, -0.25]);
+    env.release_command(twist, Rows::All).unwrap();
+    assert_eq!(env.commands(), [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]);
+    let error = env.command_handle("twits").unwrap_err().to_string();
+    assert!(error.contains("did you mean `twist`"), "{error}");
 }
