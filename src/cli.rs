@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and how failures leave.
 
+mod cases;
 mod collect;
 mod describe;
 mod interrupt;
@@ -42,6 +43,9 @@ enum Command {
     Describe(describe::Arguments),
     Collect(collect::Arguments),
     Replay(replay::Arguments),
+    Cases(cases::Arguments),
+    #[command(name = cases::MANAGED_RUN, hide = true)]
+    CasesRun(cases::RunArguments),
     /// Check, convert, fetch and make reference motions
     Motion(motion::Arguments),
 }
@@ -73,6 +77,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Describe(arguments) => describe::run(&arguments),
         Command::Collect(arguments) => collect::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Cases(arguments) => cases::run(&arguments),
+        Command::CasesRun(arguments) => cases::run_managed(&arguments),
         Command::Motion(arguments) => motion::run(&arguments),
     };
     let (error, code) = match outcome {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What happens to a file that is already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub enum Existing {
     /// It is replaced, in one go.
     Replace,
     /// It is kept, and writing fails.
@@ -16,7 +16,10 @@ pub(crate) enum Existing {
 /// Writes a file under a hidden temporary name in the same folder, waits until it is on the disk, and renames it.
 ///
 /// Whatever happens meanwhile, `path` names the old file, or nothing, or the whole new file.
-pub(crate) fn write_whole(
+///
+/// # Errors
+/// The file cannot be written, or is there and to be kept.
+pub fn write_whole(
     path: &Path,
     existing: Existing,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,

@@ -3,7 +3,8 @@
 pub mod collector;
 pub mod describe;
 pub mod environment;
-mod files;
+#[doc(hidden)]
+pub mod files;
 pub mod motion;
 #[cfg(feature = "bevy")]
 pub mod plugin;

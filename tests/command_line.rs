@@ -272,7 +272,7 @@ fn a_replay_begins_where_it_is_told() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in ["tasks", "describe", "collect", "replay"] {
+    for command in ["tasks", "describe", "collect", "replay", "cases"] {
         let output = manege(&[command, "--help"]);
         assert!(output.status.success());
         assert!(String::from_utf8_lossy(&output.stdout).contains(&format!("manege {command}")), "{command}");

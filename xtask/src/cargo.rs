@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use thiserror::Error;
 
@@ -83,6 +83,22 @@ impl Cargo {
         command
     }
 
+    /// Builds `manege-direct`, which lands beside `manege`.
+    pub fn build_direct(&self) -> Command {
+        let mut command = self.command("build");
+        command.args(["--release", "--package", "manege-direct", "--bin", "manege-direct"]);
+        if !io::stderr().is_terminal() {
+            command.arg("--quiet");
+        }
+        command
+    }
+
+    /// `manege cases`.
+    pub fn cases(&self, arguments: &[OsString]) -> Command {
+        let words: Vec<_> = std::iter::once("cases".into()).chain(arguments.iter().cloned()).collect();
+        self.manege(&words)
+    }
+
     fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(subcommand).arg("--manifest-path").arg(&self.manifest).env(LINK_DIR_VARIABLE, &self.mujoco);
@@ -121,6 +137,18 @@ fn has_option(arguments: &[OsString], names: &[&str]) -> bool {
     )
 }
 
+/// Runs `command` to its end.
+pub fn run(mut command: Command) -> Result<ExitStatus, HandOverError> {
+    let program = program_of(&command);
+    command.status().map_err(|source| HandOverError { program, source })
+}
+
+/// A process's exit code as this program's.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
 /// Becomes `command`: signals reach it alone, and its exit code is this program's. Returns only if it did not start.
 #[cfg(unix)]
 pub fn hand_over(mut command: Command) -> Result<ExitCode, HandOverError> {
@@ -131,10 +159,8 @@ pub fn hand_over(mut command: Command) -> Result<ExitCode, HandOverError> {
 
 /// Runs `command` and returns its exit code.
 #[cfg(not(unix))]
-pub fn hand_over(mut command: Command) -> Result<ExitCode, HandOverError> {
-    let status = command.status().map_err(|source| HandOverError { program: program_of(&command), source })?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+pub fn hand_over(command: Command) -> Result<ExitCode, HandOverError> {
+    run(command).map(exit_code)
 }
 
 fn program_of(command: &Command) -> String {
@@ -203,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_command_links_the_chosen_mujoco() {
-        for command in [cargo().test(&[], None), cargo().bench(&[]), cargo().manege(&[])] {
+        for command in [cargo().test(&[], None), cargo().bench(&[]), cargo().build_direct(), cargo().manege(&[])] {
             assert_eq!(variable(&command, LINK_DIR_VARIABLE), Some(Some("/w/lib".into())));
         }
     }
@@ -214,6 +240,12 @@ mod tests {
         let line = line(&cargo().manege(&given));
         assert!(line.starts_with("--release --package manege --bin manege"), "{line}");
         assert!(line.ends_with(" -- collect go2_joystick_flat --envs 8 --json -- --quiet"), "{line}");
+    }
+
+    #[test]
+    fn cases_are_run_by_manege_beside_the_direct_side() {
+        assert!(line(&cargo().build_direct()).starts_with("--release --package manege-direct --bin manege-direct"));
+        assert!(line(&cargo().cases(&words("--envs 8"))).ends_with(" -- cases --envs 8"));
     }
 
     #[cfg(unix)]

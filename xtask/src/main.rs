@@ -82,6 +82,14 @@ fn run() -> Result<ExitCode, Error> {
             cargo.test(&arguments, oracle.as_deref())
         }
         Request::Bench(arguments) => cargo()?.bench(&arguments),
+        Request::Cases(arguments) => {
+            let cargo = cargo()?;
+            let built = cargo::run(cargo.build_direct())?;
+            if !built.success() {
+                return Ok(cargo::exit_code(built));
+            }
+            cargo.cases(&arguments)
+        }
         Request::Manege(arguments) => cargo()?.manege(&arguments),
     };
     Ok(cargo::hand_over(command)?)

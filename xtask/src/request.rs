@@ -15,6 +15,8 @@ pub enum Request {
     Test(Vec<OsString>),
     /// Run the benches, with these arguments for `cargo bench`.
     Bench(Vec<OsString>),
+    /// Build the benchmark's direct side, and run `manege cases` with these arguments.
+    Cases(Vec<OsString>),
     /// Run the `manege` command with these arguments.
     Manege(Vec<OsString>),
 }
@@ -95,6 +97,8 @@ impl Request {
             Some("setup") if help => Self::Help(Topic::Setup),
             Some("test") if help => Self::Help(Topic::Test),
             Some("bench") if help => Self::Help(Topic::Bench),
+            // Its help is `manege`'s, and needs nothing else built.
+            Some("cases") if !help => Self::Cases(rest),
             Some("setup") => match rest.first() {
                 None => Self::Setup,
                 Some(word) => {
@@ -129,6 +133,7 @@ Commands of this program:
   setup   Put MuJoCo in place under third_party/mujoco, and do nothing else
   test    Run every test of the workspace, those against MuJoCo's Python package included
   bench   Run the benches
+  cases   Build the benchmark's direct side too, and run `manege cases` with the rest of the line
 
 Any other command is run by `manege`, with the rest of the line unchanged:
   cargo x --help            what `manege` can do
@@ -204,6 +209,7 @@ mod tests {
             Ok(Request::Test(words("-p manege-systems -- --nocapture")))
         );
         assert_eq!(parse("bench -- step"), Ok(Request::Bench(words("-- step"))));
+        assert_eq!(parse("cases --envs 8 --json"), Ok(Request::Cases(words("--envs 8 --json"))));
     }
 
     #[test]
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_other_line_reaches_manege_unchanged() {
-        for line in ["collect --help", "--help", "collekt", "tasks setup", "-- test", "cases --envs 8 --json"] {
+        for line in ["collect --help", "--help", "collekt", "tasks setup", "-- test", "cases --help"] {
             assert_eq!(parse(line), Ok(Request::Manege(words(line))), "{line}");
         }
     }
