@@ -45,6 +45,8 @@ impl Task {
             },
             islands: physics.islands,
             midphase: physics.midphase,
+            sensors_every_substep: physics.sensors_every_substep,
+            persistent: physics.persistent,
             ..PhysicsOptions::new(physics.timestep)
         };
         Ok(Box::new(MujocoBuilder::from_xml_files(self.model.main, self.model.files, &options)?))

@@ -42,12 +42,21 @@ pub struct BatchOptions {
     pub outputs: Vec<Source>,
     /// When the outputs that derive from `qpos` and `qvel` are evaluated.
     pub freshness: Freshness,
+    /// Whether every physics step evaluates all sensors, as `mj_step` does, though only the last step's values can be read.
+    pub sensors_every_substep: bool,
 }
 
 impl Default for BatchOptions {
     /// One row, one thread, no outputs.
     fn default() -> Self {
-        Self { rows: 1, threads: 1, persistent: false, outputs: Vec::new(), freshness: Freshness::Fresh }
+        Self {
+            rows: 1,
+            threads: 1,
+            persistent: false,
+            outputs: Vec::new(),
+            freshness: Freshness::Fresh,
+            sensors_every_substep: false,
+        }
     }
 }
 
@@ -85,6 +94,7 @@ pub struct Batch {
     rows: usize,
     threads: usize,
     persistent: bool,
+    sensors_every_substep: bool,
     state: Rows,
     layout: Layout,
     /// The state of a row that has just been made.
@@ -112,7 +122,7 @@ impl Batch {
     /// batch the model.
     pub fn new(model: &Model, options: &BatchOptions) -> Result<Self, BatchError> {
         install_log_handler();
-        let BatchOptions { rows, threads, persistent, ref outputs, freshness } = *options;
+        let BatchOptions { rows, threads, persistent, ref outputs, freshness, sensors_every_substep } = *options;
         let (nsim, nthread) = (count("rows", rows)?, count("threads", threads)?);
         let plan = Plan::new(model, outputs, freshness)?;
 
@@ -137,6 +147,7 @@ impl Batch {
             rows,
             threads,
             persistent,
+            sensors_every_substep,
             initial: state.row(0).into(),
             state,
             layout,

@@ -57,7 +57,7 @@ impl Recording {
 
     /// A batch at the start of the rollout.
     fn batch(&self, threads: usize, persistent: bool, outputs: Vec<Source>, freshness: Freshness) -> Batch {
-        let options = BatchOptions { rows: ROWS, threads, persistent, outputs, freshness };
+        let options = BatchOptions { rows: ROWS, threads, persistent, outputs, freshness, ..BatchOptions::default() };
         let mut batch = Batch::new(&self.model, &options).expect("the options are valid");
         for row in 0..ROWS {
             let (nq, nv) = (self.model.nq(), self.model.nv());

@@ -28,13 +28,22 @@ pub struct PhysicsOptions {
     pub midphase: bool,
     /// Whether every row keeps a whole `mjData`: a hundred times the memory, and needed by models that use sleep.
     pub persistent: bool,
+    /// Whether every physics step evaluates all sensors, as `mj_step` does, though only the last step's values can be read.
+    pub sensors_every_substep: bool,
 }
 
 impl PhysicsOptions {
     /// The fastest options for a single legged robot.
     #[must_use]
     pub fn new(timestep: f64) -> Self {
-        Self { timestep, jacobian: Jacobian::Sparse, islands: false, midphase: false, persistent: false }
+        Self {
+            timestep,
+            jacobian: Jacobian::Sparse,
+            islands: false,
+            midphase: false,
+            persistent: false,
+            sensors_every_substep: false,
+        }
     }
 }
 
@@ -44,6 +53,7 @@ pub struct MujocoBuilder {
     model: Model,
     info: ModelInfo,
     persistent: bool,
+    sensors_every_substep: bool,
 }
 
 impl MujocoBuilder {
@@ -77,7 +87,7 @@ impl MujocoBuilder {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn new(model: Model, options: &PhysicsOptions) -> Result<Self, BackendError> {
-        let &PhysicsOptions { timestep, jacobian, islands, midphase, persistent } = options;
+        let &PhysicsOptions { timestep, jacobian, islands, midphase, persistent, sensors_every_substep } = options;
         let model = model
             .with_options(&ModelOptions {
                 timestep: Some(timestep),
@@ -87,7 +97,7 @@ impl MujocoBuilder {
             })
             .map_err(model_error)?;
         let info = describe::describe(&model)?;
-        Ok(Self { model, info, persistent })
+        Ok(Self { model, info, persistent, sensors_every_substep })
     }
 
     /// The loaded model.
@@ -142,6 +152,7 @@ impl BackendBuilder for MujocoBuilder {
             rows: request.rows,
             threads: request.threads,
             persistent: self.persistent,
+            sensors_every_substep: self.sensors_every_substep,
             outputs: request.outputs.iter().map(|output| source(*output)).collect(),
             freshness: match request.freshness {
                 Freshness::Fresh => manege_mujoco::Freshness::Fresh,

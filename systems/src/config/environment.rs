@@ -66,13 +66,26 @@ pub struct PhysicsConfig {
     pub midphase: bool,
     /// Whether body poses and sensors are those of the state after the step (true) or one physics step older.
     pub fresh: bool,
+    /// Whether every physics step evaluates all sensors, though nothing reads those of any but the last.
+    pub sensors_every_substep: bool,
+    /// Whether every row keeps all of the engine's data, a hundred times the memory, rather than each thread.
+    pub persistent: bool,
 }
 
 impl PhysicsConfig {
     /// The given periods, in s, with the options that are fastest at equal results.
     #[must_use]
     pub fn new(timestep: f64, control_period: f64) -> Self {
-        Self { timestep, control_period, jacobian: Jacobian::Sparse, islands: false, midphase: false, fresh: true }
+        Self {
+            timestep,
+            control_period,
+            jacobian: Jacobian::Sparse,
+            islands: false,
+            midphase: false,
+            fresh: true,
+            sensors_every_substep: false,
+            persistent: false,
+        }
     }
 
     /// Physics steps in a control step.

@@ -43,6 +43,7 @@ struct Context<'a> {
     states: *const f64,
     state_width: usize,
     substeps: u32,
+    sensors_every_substep: bool,
     /// Controls of all rows, or null.
     controls: *const f64,
     control: Option<&'a dyn Control>,
@@ -105,6 +106,7 @@ impl Batch {
             states: self.state.as_ptr(),
             state_width: self.state.width(),
             substeps: step.substeps,
+            sensors_every_substep: self.sensors_every_substep,
             controls: step.controls.map_or(ptr::null(), <[f64]>::as_ptr),
             control: step.control,
             nq: self.model.nq(),
@@ -202,7 +204,8 @@ unsafe extern "C-unwind" fn step_row(model: *const mjModel, data: *mut mjData, r
                 return;
             }
             let last = substep + 1 == context.substeps;
-            substep::step(model, data, last && context.plan.sensors_of_last_step);
+            let sensors = context.sensors_every_substep || last && context.plan.sensors_of_last_step;
+            substep::step(model, data, sensors);
             if unstable(data).is_some() {
                 break;
             }
