@@ -14,9 +14,9 @@ const ROWS: [usize; 3] = [256, 1024, 4096];
 const STEPS: usize = 15;
 
 enum Way {
-    Task(Environment, Vec<f32>),
+    Task(Box<Environment>, Vec<f32>),
     /// MuJoCo's own loop of `mj_step`, then the stages up to one.
-    Native(Batch, u32, Stage),
+    Native(Box<Batch>, u32, Stage),
 }
 
 /// The way's name, `physics.fresh` and `physics.persistent`.
@@ -52,7 +52,7 @@ fn environment(task: &str, rows: usize, fresh: bool, persistent: bool) -> Way {
         .expect("the task builds");
     env.reset().expect("the task resets");
     let actions = vec![0.0; rows * env.action_width()];
-    Way::Task(env, actions)
+    Way::Task(Box::new(env), actions)
 }
 
 fn native(task: &Task, rows: usize, stage: Stage) -> Way {
@@ -75,7 +75,7 @@ fn native(task: &Task, rows: usize, stage: Stage) -> Way {
         batch.qpos_mut(row).expect("a row").copy_from_slice(&home);
         batch.state_mut(manege_mujoco::StateField::Ctrl, row).expect("a row").copy_from_slice(&targets);
     }
-    Way::Native(batch, config.physics.substeps().expect("whole steps"), stage)
+    Way::Native(Box::new(batch), config.physics.substeps().expect("whole steps"), stage)
 }
 
 impl Way {

@@ -4,54 +4,42 @@
 //! frames, staging the robots' states, and bringing commands up to date afterwards. `reset_pass` is the whole pass, with the
 //! physics write, observations and all. Throughput is in rows.
 
-use std::hint::black_box;
-use std::time::Duration;
+mod common;
 
-use bevy_ecs::prelude::*;
+use std::hint::black_box;
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use manege::Environment;
 use manege_components::ResetRequested;
 use manege_systems::runtime;
-use manege_systems::schedule::{ResetSystems, StepSystems, add_reset_systems, add_step_systems};
+use manege_systems::schedule::{ResetSystems, StepSystems, add_reset_systems};
 use manege_systems::step::RowEntities;
+
+use bevy_ecs::prelude::IntoScheduleConfigs;
+use common::{environment, quick, schedule_of, stage, threads};
 
 const ROWS: usize = 1024;
 const PERCENTS: [usize; 3] = [1, 10, 100];
 
-fn environment() -> Environment {
-    let mut env = Environment::builder("g1_motion_tracking").rows(ROWS).seed(1).build().expect("the task builds");
-    env.reset().expect("the task resets");
-    let actions = vec![0.0; ROWS * env.action_width()];
-    for _ in 0..5 {
-        env.step(&actions).expect("the task steps");
-    }
-    env
-}
-
-fn schedule_of(systems: impl Fn(&mut Schedule)) -> Schedule {
-    let mut schedule = Schedule::default();
-    schedule.set_executor(bevy_ecs::schedule::SingleThreadedExecutor::new());
-    systems(&mut schedule);
-    schedule
-}
+const TASK: &str = "g1_motion_tracking:sac";
 
 fn step(c: &mut Criterion) {
     let mut group = c.benchmark_group("motion_command");
-    group.sample_size(20).measurement_time(Duration::from_secs(2)).throughput(Throughput::Elements(ROWS as u64));
-    let mut env = environment();
-    let mut schedule = schedule_of(|schedule| add_step_systems(schedule, StepSystems::Command));
+    quick(&mut group);
+    group.throughput(Throughput::Elements(ROWS as u64));
+    let mut env = environment(TASK, ROWS, threads(), "");
+    let mut schedule = stage(StepSystems::Command);
     group.bench_function(BenchmarkId::new("step", ROWS), |b| b.iter(|| schedule.run(env.world_mut())));
     group.finish();
 }
 
 fn resets(c: &mut Criterion) {
     let mut group = c.benchmark_group("motion_command");
-    group.sample_size(20).measurement_time(Duration::from_secs(2));
+    quick(&mut group);
     for percent in PERCENTS {
         let listed: Vec<u32> = (0..(ROWS * percent / 100) as u32).collect();
         group.throughput(Throughput::Elements(listed.len() as u64));
 
-        let mut env = environment();
+        let mut env = environment(TASK, ROWS, threads(), "");
         for &row in &listed {
             let entity = env.world().resource::<RowEntities>().0[row as usize];
             env.world_mut().entity_mut(entity).insert(ResetRequested);
@@ -68,7 +56,7 @@ fn resets(c: &mut Criterion) {
             b.iter(|| schedule.run(env.world_mut()));
         });
 
-        let mut env = environment();
+        let mut env = environment(TASK, ROWS, threads(), "");
         group.bench_function(BenchmarkId::new("reset_pass_percent_of_1024_rows", percent), |b| {
             b.iter(|| runtime::reset_rows(env.world_mut(), black_box(&listed)).expect("the rows reset"));
         });
