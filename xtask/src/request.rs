@@ -107,6 +107,10 @@ impl Request {
             },
             Some("test") => Self::Test(rest),
             Some("bench") => Self::Bench(rest),
+            // A bench with options of its own, `--help` among them.
+            Some("scaling") => {
+                Self::Bench(["--bench", "scaling", "--"].into_iter().map(OsString::from).chain(rest).collect())
+            }
             _ => Self::Manege(std::iter::once(first).chain(rest).collect()),
         })
     }
@@ -133,6 +137,7 @@ Commands of this program:
   setup   Put MuJoCo in place under third_party/mujoco, and do nothing else
   test    Run every test of the workspace, those against MuJoCo's Python package included
   bench   Run the benches
+  scaling Measure how throughput and memory grow with threads and rows; see `cargo x scaling --help`
   cases   Build the benchmark's direct side too, and run `manege cases` with the rest of the line
 
 Any other command is run by `manege`, with the rest of the line unchanged:
@@ -209,6 +214,8 @@ mod tests {
             Ok(Request::Test(words("-p manege-systems -- --nocapture")))
         );
         assert_eq!(parse("bench -- step"), Ok(Request::Bench(words("-- step"))));
+        assert_eq!(parse("scaling --rows 64"), Ok(Request::Bench(words("--bench scaling -- --rows 64"))));
+        assert_eq!(parse("scaling --help"), Ok(Request::Bench(words("--bench scaling -- --help"))));
         assert_eq!(parse("cases --envs 8 --json"), Ok(Request::Cases(words("--envs 8 --json"))));
     }
 
