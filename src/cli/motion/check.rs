@@ -106,6 +106,8 @@ fn paragraph(path: &Path, finding: &Result<Finding, MotionError>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {what} within {error:.1e} {unit} of the kinematics (worst: {body}, frame {frame})");
     }
+    let Worst { error, frame, .. } = &fit.root_velocity;
+    let _ = writeln!(text, "  the root's velocity within {error:.1e} m/s of its positions (worst: frame {frame})");
     let ratio = fit.velocity_ratio.map_or("nothing to compare with".to_owned(), |ratio| format!("{ratio:.4}"));
     text.push_str(&format!("  joint velocities over differences of joint positions: {ratio}\n"));
     match fit.range_violations.as_slice() {

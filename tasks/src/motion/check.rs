@@ -19,7 +19,17 @@ pub(super) const ORIENTATION_TOLERANCE: f64 = 0.01;
 /// How far from 1 the ratio of joint velocities to differences of joint positions may be.
 const VELOCITY_TOLERANCE: f64 = 0.15;
 
-/// Frames that [`verify`] looks at.
+/// How far from what the velocities of root and joints give a body's linear velocity may be, m/s. Velocities of centres of mass,
+/// which some simulators store, stay below; velocities that are missing or in another frame do not.
+const LINEAR_TOLERANCE: f64 = 0.5;
+
+/// The same for angular velocities, rad/s.
+const ANGULAR_TOLERANCE: f64 = 1.0;
+
+/// How far from what its positions give the root's velocity may be, m/s. One frame that is out of place is far above.
+const ROOT_TOLERANCE: f64 = 1.0;
+
+/// Frames that are looked at for the reason why a motion does not fit.
 const SAMPLE: usize = 16;
 
 /// A greatest error, and where it is.
@@ -57,6 +67,8 @@ pub struct Fit {
     pub linear_velocity: Worst,
     /// Greatest difference of a body's angular velocity from what the velocities of root and joints give, rad/s.
     pub angular_velocity: Worst,
+    /// Greatest difference of the root's linear velocity from what its positions in the frames around give, m/s, of all frames.
+    pub root_velocity: Worst,
     /// Joint velocities divided by differences of joint positions, in the least-squares sense over all frames; 1 if the
     /// frame rate is right. None if the joints hardly move.
     pub velocity_ratio: Option<f64>,
@@ -69,6 +81,14 @@ impl Fit {
     #[must_use]
     pub fn bodies_fit(&self) -> bool {
         self.position.error <= POSITION_TOLERANCE && self.orientation.error <= ORIENTATION_TOLERANCE
+    }
+
+    /// Whether the bodies' velocities are those of root and joints, and the root's those of its positions.
+    #[must_use]
+    pub fn body_velocities_fit(&self) -> bool {
+        self.linear_velocity.error <= LINEAR_TOLERANCE
+            && self.angular_velocity.error <= ANGULAR_TOLERANCE
+            && self.root_velocity.error <= ROOT_TOLERANCE
     }
 
     /// Whether the joints' velocities are those of their positions.
@@ -114,19 +134,20 @@ pub fn measure(motion: &Motion, robot: &mut Kinematics, frames: Option<usize>) -
         orientation,
         linear_velocity,
         angular_velocity,
+        root_velocity: root_velocity(motion, robot),
         velocity_ratio: velocity_ratio(motion),
         range_violations: range_violations(motion, robot),
     })
 }
 
-/// Makes sure, on a sample of frames, that a motion is one of the robot.
+/// Makes sure that a motion is one of the robot, in every frame.
 ///
 /// # Errors
 /// [`MotionError::Misfit`] names the body that is off most, and what the reason looks like: another order of bodies or
-/// joints, degrees, quaternions with the scalar last. [`MotionError::Velocities`] if the frame rate or the velocities are
-/// wrong.
+/// joints, degrees, quaternions with the scalar last. [`MotionError::Velocities`] if the frame rate or the joints'
+/// velocities are wrong, [`MotionError::BodyVelocities`] if those of the bodies are.
 pub fn verify(motion: &Motion, robot: &mut Kinematics) -> Result<Fit, MotionError> {
-    let fit = measure(motion, robot, Some(SAMPLE))?;
+    let fit = measure(motion, robot, None)?;
     judge(motion, robot, &fit)?;
     Ok(fit)
 }
@@ -153,6 +174,18 @@ pub fn judge(motion: &Motion, robot: &mut Kinematics, fit: &Fit) -> Result<(), M
     match fit.velocity_ratio {
         Some(ratio) if !fit.velocities_fit() => {
             Err(MotionError::Velocities { origin: motion.origin.clone(), ratio, rate: motion.rate })
+        }
+        _ if !fit.body_velocities_fit() => {
+            let origin = motion.origin.clone();
+            let (what, unit, worst) = if fit.root_velocity.error > ROOT_TOLERANCE {
+                ("the velocity of the root is not what its positions give", "m/s", &fit.root_velocity)
+            } else if fit.linear_velocity.error > LINEAR_TOLERANCE {
+                ("linear velocities are not those of the bodies' frames in the world", "m/s", &fit.linear_velocity)
+            } else {
+                ("angular velocities are not those of the bodies in the world", "rad/s", &fit.angular_velocity)
+            };
+            let Worst { error, body, frame } = worst.clone();
+            Err(MotionError::BodyVelocities { origin, what, body, frame, error, unit })
         }
         _ => Ok(()),
     }
@@ -188,6 +221,19 @@ pub(super) fn errors(found: &[f64; STATE], expected: &[f64]) -> [f64; 4] {
         (vec3(&found[7..]) - vec3(&expected[7..])).length(),
         (vec3(&found[10..]) - vec3(&expected[10..])).length(),
     ]
+}
+
+fn root_velocity(motion: &Motion, robot: &Kinematics) -> Worst {
+    let mut worst = Worst { error: 0.0, body: robot.bodies()[0].clone(), frame: 0 };
+    for frame in 1..motion.frames - 1 {
+        let position = |frame: usize| vec3(&motion.body(frame, 0));
+        let expected = (position(frame + 1) - position(frame - 1)) * motion.rate / 2.0;
+        let error = (vec3(&motion.body(frame, 0)[7..]) - expected).length();
+        if error > worst.error {
+            (worst.error, worst.frame) = (error, frame);
+        }
+    }
+    worst
 }
 
 fn velocity_ratio(motion: &Motion) -> Option<f64> {

@@ -87,7 +87,7 @@ pub enum MotionError {
     /// The frame rate is not the one asked for, and resampling was not.
     #[error(
         "{origin} has {found} frames per second, but {wanted} are needed, one for each control step; \
-         `manege motion convert` resamples it, or ask for resampling"
+         `manege motion convert` resamples it, or set `resample = true` where the motion is named"
     )]
     OtherRate {
         /// Where the motion is from.
@@ -148,6 +148,22 @@ pub enum MotionError {
         ratio: f64,
         /// The frame rate that the file states, Hz.
         rate: f64,
+    },
+    /// Velocities of bodies that belong to another motion, another frame of reference, or none.
+    #[error("{origin}: {what}: `{body}` is off by {error:.2} {unit} at frame {frame}")]
+    BodyVelocities {
+        /// Where the motion is from.
+        origin: String,
+        /// What is wrong.
+        what: &'static str,
+        /// The body that is off most.
+        body: String,
+        /// The frame where it is.
+        frame: usize,
+        /// By how much, in `unit`.
+        error: f64,
+        /// m/s or rad/s.
+        unit: &'static str,
     },
     /// MuJoCo cannot place the robot.
     #[error("{origin}: at frame {frame}, the robot cannot be placed: {reason}")]
