@@ -307,3 +307,20 @@ fn noise_is_where_it_should_be_and_as_large() {
     let (base, clean) = (run("base", true), run("base", false));
     assert_eq!(base.observation(0), clean.observation(0));
 }
+
+#[test]
+fn an_action_that_no_physics_survives_costs_its_row_the_episode_and_not_the_run() {
+    for size in [1e12, 1e20, 3e38] {
+        let mut env = Environment::builder("go2_joystick_flat").rows(3).threads(1).build().unwrap();
+        env.reset().unwrap();
+        let mut actions = [0.0; 36];
+        actions[12 + 5] = size;
+        // Squared, the change of the action is beyond single precision.
+        env.step(&actions).unwrap();
+        assert_eq!(env.diverged(), [false, true, false], "{size:e}");
+        assert_eq!(env.terminated(), [false, true, false]);
+        assert!(env.rewards().iter().all(|reward| reward.is_finite()), "{size:e}: {:?}", env.rewards());
+        env.step(&[0.0; 36]).unwrap();
+        assert_eq!(env.diverged(), [false; 3]);
+    }
+}

@@ -162,7 +162,8 @@ impl RewardManager {
     }
 }
 
-/// Evaluates the reward of every row that took part in the step.
+/// Evaluates the reward of every row that took part in the step. What is not finite is an error, except in rows that have
+/// diverged: whatever drove them there may well be too much for a reward, which then counts as 0.
 pub(crate) fn compute_rewards(
     manager: Res<RewardManager>,
     workers: Res<Workers>,
@@ -178,7 +179,7 @@ pub(crate) fn compute_rewards(
                 if terminations[start + i].idle {
                     reward.total = 0.0;
                     reward.terms.fill(0.0);
-                } else if !manager.evaluate(&columns.view(start + i), reward) {
+                } else if !manager.evaluate(&columns.view(start + i), reward) && !terminations[start + i].diverged {
                     finite.store(false, Ordering::Relaxed);
                 }
             }
@@ -186,7 +187,7 @@ pub(crate) fn compute_rewards(
     }
     if !finite.into_inner() {
         let views: Vec<_> =
-            rows.iter().filter(|(_, termination, _)| !termination.idle).map(|row| row.0.view()).collect();
+            rows.iter().filter(|(_, end, _)| !end.idle && !end.diverged).map(|row| row.0.view()).collect();
         if let Some(error) = manager.blame(views.iter().copied()) {
             status.fail(error);
         }

@@ -417,6 +417,48 @@ mod tests {
     }
 
     #[test]
+    fn velocities_of_another_frame_or_of_none_are_refused_and_those_of_centres_of_mass_are_not() {
+        let mut robot = Kinematics::g1().unwrap();
+        let good = synthesize_g1(&mut robot).unwrap();
+        let refused = |change: &dyn Fn(&mut Motion), robot: &mut Kinematics| {
+            let mut motion = good.clone();
+            change(&mut motion);
+            verify(&motion, robot).err().map(|error| error.to_string())
+        };
+        // The clip is slow: what is wrong is made plain.
+        let spin = |motion: &mut Motion| motion.body_ang_vel.iter_mut().for_each(|value| *value *= -8.0);
+        assert!(refused(&spin, &mut robot).unwrap().contains("off by"));
+        let wrist = good.bodies - 1;
+        let slide = |motion: &mut Motion| motion.body_lin_vel[3 * wrist] += 0.6;
+        let error = refused(&slide, &mut robot).unwrap();
+        assert!(error.contains("linear velocities are not those") && error.contains("frame 0"), "{error}");
+        let of_masses = |motion: &mut Motion| motion.body_lin_vel[3 * wrist] += 0.3;
+        assert_eq!(refused(&of_masses, &mut robot), None);
+        // One frame in which the whole robot is elsewhere.
+        let jump = |motion: &mut Motion| {
+            let bodies = motion.bodies;
+            motion.body_pos[100 * 3 * bodies..101 * 3 * bodies]
+                .as_chunks_mut::<3>()
+                .0
+                .iter_mut()
+                .for_each(|p| p[0] += 5.0);
+        };
+        let error = refused(&jump, &mut robot).unwrap();
+        assert!(error.contains("the root is not what its positions give: `pelvis`"), "{error}");
+    }
+
+    #[test]
+    fn a_single_frame_that_does_not_fit_is_found() {
+        let mut robot = Kinematics::g1().unwrap();
+        let mut motion = synthesize_g1(&mut robot).unwrap();
+        // Between the frames of any even sample of a few.
+        let wrist = 3 * (137 * motion.bodies + motion.bodies - 1);
+        motion.body_pos[wrist] += 0.5;
+        let error = verify(&motion, &mut robot).unwrap_err().to_string();
+        assert!(error.contains("at frame 137") && error.contains("0.500 m"), "{error}");
+    }
+
+    #[test]
     fn the_worst_body_and_its_distance_are_named() {
         let (mut robot, mut motion) = synthetic();
         let (body, frame) = (robot.body("left_elbow_link").unwrap(), motion.frames - 1);

@@ -144,7 +144,9 @@ fn suspect(trajectory: &Trajectory) -> Option<Dialect> {
         let DQuat { x: w, y: x, z: y, w: z } = trajectory.root_orientation(frame);
         upright(DQuat::from_xyzw(x, y, z, w))
     });
-    (as_read < 0.0 && reordered > 0.5).then_some(Dialect::ScalarFirst)
+    let lowest = frames.clone().map(|frame| upright(trajectory.root_orientation(frame))).fold(1.0, f64::min);
+    let better = reordered > 0.8 && as_read < reordered - 0.1 && lowest < 0.0;
+    (better || (as_read < 0.0 && reordered > 0.5)).then_some(Dialect::ScalarFirst)
 }
 
 /// The start of a word that may be long.
@@ -196,6 +198,21 @@ mod tests {
         assert!(complaint(line(UPRIGHT, "20").as_bytes()).unwrap().contains("degrees"));
         assert!(complaint(line("0,0,80,0,0,0,1", "0").as_bytes()).unwrap().contains("centimetres"));
         assert!(complaint(line("0,0,0.8,1,0,0,0", "0").as_bytes()).unwrap().contains("`wxyz`"));
+        // With a turn in the motion, the wrong reading is not upside down all the time.
+        let turning: String = (0..8)
+            .map(|step| {
+                let (sin, cos) = (f64::from(step) * 0.4).sin_cos();
+                line(&format!("0,0,0.8,{cos},0,0,{sin}"), "0")
+            })
+            .collect();
+        assert!(complaint(turning.as_bytes()).unwrap().contains("`wxyz`"));
+        let turned: String = (0..8)
+            .map(|step| {
+                let (sin, cos) = (f64::from(step) * 0.4).sin_cos();
+                line(&format!("0,0,0.8,0,0,{sin},{cos}"), "0")
+            })
+            .collect();
+        assert_eq!(complaint(turned.as_bytes()), None);
         // Lying on the back is no reason to object.
         assert_eq!(complaint(line("0,0,0.1,0,-0.7071068,0,0.7071068", "0").as_bytes()), None);
 

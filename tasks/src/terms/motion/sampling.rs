@@ -20,12 +20,16 @@ pub enum Sampling {
     /// row's episodes depend on the other rows once one has failed.
     Adaptive {
         /// Weight of the uniform part.
+        #[serde(default = "uniform_ratio")]
         uniform_ratio: f64,
         /// How fast failures are learnt: after each control step with failures, `F ← alpha·count + (1 - alpha)·F`.
+        #[serde(default = "alpha")]
         alpha: f64,
         /// Number of bins over which a failure counts for the ones before it; 1 for none.
+        #[serde(default = "kernel_size")]
         kernel_size: usize,
         /// Factor on a failure for each bin before it.
+        #[serde(default = "kernel_lambda")]
         kernel_lambda: f64,
     },
     /// Every frame is equally likely.
@@ -37,13 +41,40 @@ pub enum Sampling {
     /// At the first frame of all with a probability, else uniformly.
     Mixed {
         /// That probability.
+        #[serde(default = "start_ratio")]
         start_ratio: f64,
     },
 }
 
+const fn uniform_ratio() -> f64 {
+    0.1
+}
+
+const fn alpha() -> f64 {
+    0.001
+}
+
+const fn kernel_size() -> usize {
+    1
+}
+
+const fn kernel_lambda() -> f64 {
+    0.8
+}
+
+const fn start_ratio() -> f64 {
+    0.5
+}
+
 impl Default for Sampling {
+    /// Adaptive, as the task has it: what a configuration leaves out has these values, too.
     fn default() -> Self {
-        Self::Adaptive { uniform_ratio: 0.1, alpha: 0.001, kernel_size: 1, kernel_lambda: 0.8 }
+        Self::Adaptive {
+            uniform_ratio: uniform_ratio(),
+            alpha: alpha(),
+            kernel_size: kernel_size(),
+            kernel_lambda: kernel_lambda(),
+        }
     }
 }
 
