@@ -11,8 +11,8 @@ mod patterns;
 mod term;
 
 pub use environment::{
-    ActionEntry, CommandEntry, CurriculumEntry, EnvironmentConfig, EventEntry, GroupConfig, Jacobian, MetricEntry,
-    ObservationEntry, PhysicsConfig, RewardEntry, TaskEntry, TerminationEntry,
+    ActionEntry, CommandEntry, CurriculumEntry, DataLayout, EnvironmentConfig, EventEntry, GroupConfig, Jacobian,
+    MetricEntry, ObservationEntry, PhysicsConfig, RewardEntry, SensorSchedule, TaskEntry, TerminationEntry,
 };
 pub(crate) use error::hint;
 pub use error::{ConfigError, nearest};

@@ -45,9 +45,12 @@ impl Task {
             },
             islands: physics.islands,
             midphase: physics.midphase,
-            sensors_every_substep: physics.sensors_every_substep,
-            persistent: physics.persistent,
-            ..PhysicsOptions::new(physics.timestep)
+            persistent: physics.layout == config::DataLayout::Persistent,
+            sensors: match physics.sensors {
+                config::SensorSchedule::Declared => mujoco::SensorSchedule::Declared,
+                config::SensorSchedule::EverySubstep => mujoco::SensorSchedule::EverySubstep,
+            },
+            timestep: physics.timestep,
         };
         Ok(Box::new(MujocoBuilder::from_xml_files(self.model.main, self.model.files, &options)?))
     }

@@ -25,7 +25,7 @@ use crate::{BatchError, Model, RowFault, ffi, install_log_handler};
 pub use control::Control;
 pub use dispatch::Step;
 pub use field::{DataField, Element, ModelField};
-pub use output::{Freshness, Source};
+pub use output::{Freshness, SensorSchedule, Source};
 pub use state::{StateField, Warning};
 
 /// What a batch is made of.
@@ -42,8 +42,8 @@ pub struct BatchOptions {
     pub outputs: Vec<Source>,
     /// When the outputs that derive from `qpos` and `qvel` are evaluated.
     pub freshness: Freshness,
-    /// Whether every physics step evaluates all sensors, as `mj_step` does, though only the last step's values can be read.
-    pub sensors_every_substep: bool,
+    /// When sensors are evaluated.
+    pub sensors: SensorSchedule,
 }
 
 impl Default for BatchOptions {
@@ -55,7 +55,7 @@ impl Default for BatchOptions {
             persistent: false,
             outputs: Vec::new(),
             freshness: Freshness::Fresh,
-            sensors_every_substep: false,
+            sensors: SensorSchedule::Declared,
         }
     }
 }
@@ -101,6 +101,9 @@ pub struct Batch {
     initial: Box<[f64]>,
     plan: Plan,
     outputs: Box<[f64]>,
+    /// Whether a row's `mjData` holds the position and velocity stages of the row's state. Of use, and kept, where the plan
+    /// says that physics steps [rotate](output::Rotation).
+    evaluated: Box<[bool]>,
     faults: Vec<RowFault>,
     /// Faults that the worker threads note during a call; empty between calls.
     noted: Mutex<Vec<RowFault>>,
@@ -122,9 +125,9 @@ impl Batch {
     /// batch the model.
     pub fn new(model: &Model, options: &BatchOptions) -> Result<Self, BatchError> {
         install_log_handler();
-        let BatchOptions { rows, threads, persistent, ref outputs, freshness, sensors_every_substep } = *options;
+        let BatchOptions { rows, threads, persistent, .. } = *options;
         let (nsim, nthread) = (count("rows", rows)?, count("threads", threads)?);
-        let plan = Plan::new(model, outputs, freshness)?;
+        let plan = Plan::new(model, options)?;
 
         let config = ffi::mjBatchConfig { nthread, persistent };
         let mut message: [c_char; 512] = [0; 512];
@@ -153,6 +156,7 @@ impl Batch {
             layout,
             outputs: vec![0.0; rows * plan.width()].into(),
             plan,
+            evaluated: vec![false; rows].into(),
             faults: Vec::new(),
             noted: Mutex::new(Vec::new()),
             fields: Vec::new(),
@@ -218,6 +222,11 @@ impl Batch {
             return Ok(());
         }
         Err(BatchError::Row { row: u32::try_from(row).unwrap_or(u32::MAX), rows: self.rows })
+    }
+
+    /// Notes that the rows' states or models are not what their `mjData` was evaluated for.
+    fn invalidate(&mut self, selection: Selection<'_>) {
+        selection.rows(self.rows).for_each(|row| self.evaluated[row as usize] = false);
     }
 
     /// Gathers the faults of a call that MuJoCo says `failed` on that many rows.

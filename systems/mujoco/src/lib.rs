@@ -46,7 +46,8 @@ mod log;
 mod model;
 
 pub use batch::{
-    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, Source, StateField, Step, Warning,
+    Batch, BatchOptions, Control, DataField, Element, Freshness, ModelField, SensorSchedule, Source, StateField, Step,
+    Warning,
 };
 pub use error::{BatchError, FaultReason, ModelError, RowFault, Unstable};
 pub use log::install_log_handler;

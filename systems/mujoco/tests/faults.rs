@@ -176,8 +176,10 @@ fn instability_is_reported_by_the_call_that_causes_it() {
         "<mujoco><option timestep='1'/><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>",
     )
     .expect("a valid model");
-    for freshness in [Freshness::Fresh, Freshness::LastSubstep] {
-        let options = BatchOptions { outputs: vec![Source::Qvel], freshness, ..BatchOptions::default() };
+    for (freshness, persistent) in
+        [(Freshness::Fresh, false), (Freshness::Fresh, true), (Freshness::LastSubstep, false)]
+    {
+        let options = BatchOptions { outputs: vec![Source::Qvel], freshness, persistent, ..BatchOptions::default() };
         let mut batch = Batch::new(&model, &options).expect("valid options");
         batch.qvel_mut(0).expect("a row")[0] = 1e10;
         batch.qpos_mut(0).expect("a row")[0] = 1e9;

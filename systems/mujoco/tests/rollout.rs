@@ -6,12 +6,24 @@ use std::sync::OnceLock;
 
 use common::{noise, oracle, start, walker};
 use manege_mujoco::{
-    Batch, BatchOptions, Freshness, Jacobian, Model, ModelOptions, ObjectKind, OptionValue, Source, Stage, StateField,
-    Step,
+    Batch, BatchOptions, Freshness, Jacobian, Model, ModelOptions, ObjectKind, OptionValue, SensorSchedule, Source,
+    Stage, StateField, Step,
 };
 
 const ROWS: usize = 5;
 const STEPS: usize = 50;
+
+/// Whether rows keep their data, and when sensors are evaluated: nothing of which may be seen.
+const SCHEDULES: [(bool, SensorSchedule); 4] = [
+    (false, SensorSchedule::Declared),
+    (false, SensorSchedule::EverySubstep),
+    (true, SensorSchedule::Declared),
+    (true, SensorSchedule::EverySubstep),
+];
+
+fn options() -> BatchOptions {
+    BatchOptions { rows: ROWS, threads: 2, ..BatchOptions::default() }
+}
 
 /// A rollout and what MuJoCo's Python package makes of it.
 struct Recording {
@@ -57,8 +69,11 @@ impl Recording {
 
     /// A batch at the start of the rollout.
     fn batch(&self, threads: usize, persistent: bool, outputs: Vec<Source>, freshness: Freshness) -> Batch {
-        let options = BatchOptions { rows: ROWS, threads, persistent, outputs, freshness, ..BatchOptions::default() };
-        let mut batch = Batch::new(&self.model, &options).expect("the options are valid");
+        self.batch_with(&BatchOptions { threads, persistent, outputs, freshness, ..options() })
+    }
+
+    fn batch_with(&self, options: &BatchOptions) -> Batch {
+        let mut batch = Batch::new(&self.model, options).expect("the options are valid");
         for row in 0..ROWS {
             let (nq, nv) = (self.model.nq(), self.model.nv());
             batch.qpos_mut(row).expect("a row").copy_from_slice(&self.qpos[row * nq..][..nq]);
@@ -118,9 +133,11 @@ fn evaluating_every_output_leaves_the_states_alone() {
     let Some(recording) = Recording::shared() else {
         return;
     };
-    let sources = (0..recording.model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
-    let mut batch = recording.batch(2, false, sources, Freshness::Fresh);
-    check_states(recording, &mut batch);
+    let outputs: Vec<_> = (0..recording.model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
+    for (persistent, sensors) in SCHEDULES {
+        let options = BatchOptions { persistent, sensors, outputs: outputs.clone(), ..options() };
+        check_states(recording, &mut recording.batch_with(&options));
+    }
 }
 
 /// Physics steps without sensors are put together from MuJoCo's stages where `mj_step` is no more than that.
@@ -134,7 +151,9 @@ fn every_integrator_has_the_bits_of_a_plain_loop() {
         let Some(recording) = Recording::make(model, 4) else {
             return;
         };
-        check_states(&recording, &mut recording.batch(2, false, vec![], Freshness::Fresh));
+        for persistent in [false, true] {
+            check_states(&recording, &mut recording.batch(2, persistent, vec![], Freshness::Fresh));
+        }
     }
 }
 
@@ -173,14 +192,16 @@ fn fresh_kinematics_have_the_bits_of_mj_forward() {
     ];
     for (sources, name, offset, width) in cases {
         let expected = recording.read(name);
-        let mut batch = recording.batch(2, false, sources, Freshness::Fresh);
-        assert_eq!(batch.output_width(), width);
-        recording.replay(&mut batch, |step, batch| {
-            for row in 0..ROWS {
-                let actual = batch.output_row(row).expect("a row");
-                oracle::assert_same_bits(name, actual, &part(&expected, step, row)[offset..][..width]);
-            }
-        });
+        for persistent in [false, true] {
+            let mut batch = recording.batch(2, persistent, sources.clone(), Freshness::Fresh);
+            assert_eq!(batch.output_width(), width);
+            recording.replay(&mut batch, |step, batch| {
+                for row in 0..ROWS {
+                    let actual = batch.output_row(row).expect("a row");
+                    oracle::assert_same_bits(name, actual, &part(&expected, step, row)[offset..][..width]);
+                }
+            });
+        }
     }
 }
 
@@ -194,14 +215,16 @@ fn fresh_sensors_have_the_bits_of_mj_forward() {
     assert!(fresh.iter().zip(&last).filter(|(fresh, last)| fresh != last).count() > last.len() / 2);
     for (index, sensor) in recording.model.sensors().enumerate() {
         let expected = if sensor.stage == Stage::Acceleration { &last } else { &fresh };
-        let mut batch = recording.batch(1, false, vec![Source::Sensor(index)], Freshness::Fresh);
-        recording.replay(&mut batch, |step, batch| {
-            for row in 0..ROWS {
-                let what = format!("sensor {}, step {step}, row {row}", sensor.name);
-                let actual = batch.output_row(row).expect("a row");
-                oracle::assert_same_bits(&what, actual, &part(expected, step, row)[sensor.data.clone()]);
-            }
-        });
+        for (persistent, sensors) in SCHEDULES {
+            let options = BatchOptions { persistent, sensors, outputs: vec![Source::Sensor(index)], ..options() };
+            recording.replay(&mut recording.batch_with(&options), |step, batch| {
+                for row in 0..ROWS {
+                    let what = format!("sensor {}, step {step}, row {row}", sensor.name);
+                    let actual = batch.output_row(row).expect("a row");
+                    oracle::assert_same_bits(&what, actual, &part(expected, step, row)[sensor.data.clone()]);
+                }
+            });
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 mod common;
 
 use common::{noise, oracle, start, walker};
-use manege_mujoco::{Batch, BatchOptions, Freshness, ObjectKind, Source, StateField, Step};
+use manege_mujoco::{Batch, BatchOptions, Freshness, ObjectKind, Source, Stage, StateField, Step};
 
 const ROWS: usize = 6;
 
 /// A batch that has been stepped until its rows differ in everything.
-fn stepped(outputs: Vec<Source>, freshness: Freshness, threads: usize) -> Batch {
+fn stepped(outputs: Vec<Source>, freshness: Freshness, threads: usize, persistent: bool) -> Batch {
     let model = walker();
-    let options = BatchOptions { rows: ROWS, threads, outputs, freshness, ..BatchOptions::default() };
+    let options = BatchOptions { rows: ROWS, threads, outputs, freshness, persistent, ..BatchOptions::default() };
     let mut batch = Batch::new(&model, &options).expect("valid options");
     let (qpos, qvel) = start(&model, ROWS);
     for row in 0..ROWS {
@@ -63,8 +63,8 @@ fn outputs_of_written_rows_have_the_bits_of_mj_forward() {
     let (sensors, xpos) = (oracle::read(path, "sensors"), oracle::read(path, "xpos"));
 
     let written = [0, 2, 3, 5];
-    let check = |what: &str, sources: Vec<Source>, freshness, expected: &dyn Fn(usize) -> Vec<f64>| {
-        let mut batch = stepped(sources, freshness, 2);
+    let check = |what: &str, sources: Vec<Source>, (freshness, persistent), expected: &dyn Fn(usize) -> Vec<f64>| {
+        let mut batch = stepped(sources, freshness, 2, persistent);
         let before = batch.outputs().to_vec();
         batch.reset_rows(Some(&written)).expect("valid rows");
         for row in written.map(|row| row as usize) {
@@ -83,39 +83,45 @@ fn outputs_of_written_rows_have_the_bits_of_mj_forward() {
     };
 
     let body = model.id(ObjectKind::Body, "left_rear_shin").expect("a body");
-    for freshness in [Freshness::Fresh, Freshness::LastSubstep] {
-        check("body", vec![Source::BodyPosition(body)], freshness, &|row| {
+    for mode in [(Freshness::Fresh, false), (Freshness::Fresh, true), (Freshness::LastSubstep, false)] {
+        check("body", vec![Source::BodyPosition(body)], mode, &|row| {
             xpos[(row * model.count(ObjectKind::Body) + body) * 3..][..3].to_vec()
         });
         for (index, sensor) in model.sensors().enumerate() {
-            check(sensor.name, vec![Source::Sensor(index)], freshness, &|row| {
+            check(sensor.name, vec![Source::Sensor(index)], mode, &|row| {
                 sensors[row * model.nsensordata()..][..model.nsensordata()][sensor.data.clone()].to_vec()
             });
         }
         let all = (0..model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
-        check("all sensors", all, freshness, &|row| {
-            sensors[row * model.nsensordata()..][..model.nsensordata()].to_vec()
-        });
+        check("all sensors", all, mode, &|row| sensors[row * model.nsensordata()..][..model.nsensordata()].to_vec());
     }
 }
 
 #[test]
 fn refreshing_changes_no_state() {
     let model = walker();
-    let sensors = (0..model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
-    let mut batch = stepped(sensors, Freshness::Fresh, 2);
-    let before: Vec<_> = (0..ROWS).map(|row| whole_state(&batch, row)).collect();
-    batch.refresh(None).expect("all rows");
-    for (row, before) in before.iter().enumerate() {
-        oracle::assert_same_bits(&format!("row {row}"), &whole_state(&batch, row), before);
+    let sensors: Vec<_> = (0..model.count(ObjectKind::Sensor)).map(Source::Sensor).collect();
+    for persistent in [false, true] {
+        let mut batch = stepped(sensors.clone(), Freshness::Fresh, 2, persistent);
+        let before: Vec<_> = (0..ROWS).map(|row| whole_state(&batch, row)).collect();
+        batch.refresh(None).expect("all rows");
+        for (row, before) in before.iter().enumerate() {
+            oracle::assert_same_bits(&format!("row {row}"), &whole_state(&batch, row), before);
+        }
     }
 }
 
 /// What rows do depends neither on other rows' resets nor on which rows share a call.
 #[test]
 fn resetting_a_subset_leaves_the_other_rows_alone() {
-    let mut plain = stepped(vec![Source::Qpos], Freshness::Fresh, 1);
-    let mut mixed = stepped(vec![Source::Qpos], Freshness::Fresh, 2);
+    for persistent in [false, true] {
+        resets_leave_other_rows_alone(persistent);
+    }
+}
+
+fn resets_leave_other_rows_alone(persistent: bool) {
+    let mut plain = stepped(vec![Source::Qpos], Freshness::Fresh, 1, false);
+    let mut mixed = stepped(vec![Source::Qpos], Freshness::Fresh, 2, persistent);
     mixed.reset_rows(Some(&[1, 4])).expect("valid rows");
     mixed.qpos_mut(4).expect("a row")[2] += 0.3;
     mixed.refresh(Some(&[1, 4])).expect("valid rows");
@@ -133,8 +139,14 @@ fn resetting_a_subset_leaves_the_other_rows_alone() {
 /// A reset row is a new row: nothing of its past is left.
 #[test]
 fn a_reset_row_behaves_as_a_new_one() {
+    for persistent in [false, true] {
+        reset_rows_are_new(persistent);
+    }
+}
+
+fn reset_rows_are_new(persistent: bool) {
     let model = walker();
-    let mut used = stepped(vec![Source::Qpos], Freshness::Fresh, 2);
+    let mut used = stepped(vec![Source::Qpos], Freshness::Fresh, 2, persistent);
     used.state_mut(StateField::XfrcApplied, 2).expect("a row").fill(1.0);
     used.reset_rows(None).expect("all rows");
     let options = BatchOptions { rows: ROWS, ..BatchOptions::default() };
@@ -148,4 +160,41 @@ fn a_reset_row_behaves_as_a_new_one() {
     for row in 0..ROWS {
         oracle::assert_same_bits(&format!("row {row}"), &whole_state(&used, row), &whole_state(&new, row));
     }
+}
+
+/// In a persistent batch a physics step goes on from what the one before has evaluated. Whatever is written in between has to
+/// be seen nevertheless, refreshed or not: the rows do what rows without a memory do.
+#[test]
+fn nothing_that_is_written_goes_unseen() {
+    let sensors: Vec<_> = (0..walker().count(ObjectKind::Sensor)).map(Source::Sensor).collect();
+    let mut batches = [false, true].map(|persistent| stepped(sensors.clone(), Freshness::Fresh, 2, persistent));
+    let mut check = |what: &str, write: &dyn Fn(&mut Batch)| {
+        for batch in &mut batches {
+            write(batch);
+            advance(batch, None, 40..42);
+        }
+        let [shared, persistent] = &batches;
+        for row in 0..ROWS {
+            let what = format!("{what}, row {row}");
+            oracle::assert_same_bits(&what, &whole_state(persistent, row), &whole_state(shared, row));
+        }
+        oracle::assert_same_bits(what, persistent.outputs(), shared.outputs());
+    };
+    check("nothing", &|_| ());
+    check("positions", &|batch| batch.qpos_mut(1).expect("a row")[2] += 0.1);
+    check("velocities", &|batch| batch.qvel_mut(2).expect("a row")[0] += 1.0);
+    check("forces", &|batch| batch.state_mut(StateField::QfrcApplied, 3).expect("a row")[0] = 5.0);
+    check("one row's model", &|batch| {
+        let mass = batch.expand::<f64>("body_mass").expect("a field");
+        batch.model_field_row_mut(mass, 4).expect("a row")[2] *= 1.5;
+    });
+    check("all models", &|batch| {
+        let damping = batch.expand::<f64>("dof_damping").expect("a field");
+        batch.model_field_mut(damping).expect("a field").iter_mut().for_each(|damping| *damping *= 2.0);
+    });
+    check("constants", &|batch| batch.set_const(None).expect("all rows"));
+    check("a refresh", &|batch| batch.refresh(Some(&[0, 5])).expect("rows"));
+    check("a reset", &|batch| batch.reset_rows(Some(&[0, 5])).expect("rows"));
+    check("MuJoCo's own loop", &|batch| batch.step_native(Some(&[1]), 3, Stage::None).expect("a row"));
+    check("a forward pass", &|batch| batch.forward(None, Stage::Position).expect("all rows"));
 }

@@ -10,7 +10,7 @@ use manege_mujoco::{BatchOptions, Model, ModelOptions, ObjectKind, Source};
 
 use super::{Backend, BackendBuilder, BackendError, BackendRequest, Feature, Freshness, ModelField, ModelInfo, Output};
 
-pub use manege_mujoco::Jacobian;
+pub use manege_mujoco::{Jacobian, SensorSchedule};
 
 /// The engine's name.
 const ENGINE: &str = "mujoco";
@@ -28,8 +28,8 @@ pub struct PhysicsOptions {
     pub midphase: bool,
     /// Whether every row keeps a whole `mjData`: a hundred times the memory, and needed by models that use sleep.
     pub persistent: bool,
-    /// Whether every physics step evaluates all sensors, as `mj_step` does, though only the last step's values can be read.
-    pub sensors_every_substep: bool,
+    /// When sensors are evaluated.
+    pub sensors: SensorSchedule,
 }
 
 impl PhysicsOptions {
@@ -42,7 +42,7 @@ impl PhysicsOptions {
             islands: false,
             midphase: false,
             persistent: false,
-            sensors_every_substep: false,
+            sensors: SensorSchedule::Declared,
         }
     }
 }
@@ -53,7 +53,7 @@ pub struct MujocoBuilder {
     model: Model,
     info: ModelInfo,
     persistent: bool,
-    sensors_every_substep: bool,
+    sensors: SensorSchedule,
 }
 
 impl MujocoBuilder {
@@ -87,7 +87,7 @@ impl MujocoBuilder {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn new(model: Model, options: &PhysicsOptions) -> Result<Self, BackendError> {
-        let &PhysicsOptions { timestep, jacobian, islands, midphase, persistent, sensors_every_substep } = options;
+        let &PhysicsOptions { timestep, jacobian, islands, midphase, persistent, sensors } = options;
         let model = model
             .with_options(&ModelOptions {
                 timestep: Some(timestep),
@@ -97,7 +97,7 @@ impl MujocoBuilder {
             })
             .map_err(model_error)?;
         let info = describe::describe(&model)?;
-        Ok(Self { model, info, persistent, sensors_every_substep })
+        Ok(Self { model, info, persistent, sensors })
     }
 
     /// The loaded model.
@@ -152,7 +152,7 @@ impl BackendBuilder for MujocoBuilder {
             rows: request.rows,
             threads: request.threads,
             persistent: self.persistent,
-            sensors_every_substep: self.sensors_every_substep,
+            sensors: self.sensors,
             outputs: request.outputs.iter().map(|output| source(*output)).collect(),
             freshness: match request.freshness {
                 Freshness::Fresh => manege_mujoco::Freshness::Fresh,

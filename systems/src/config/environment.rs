@@ -47,6 +47,27 @@ pub enum Jacobian {
     Auto,
 }
 
+/// What keeps the physics engine's working data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataLayout {
+    /// Each thread, for all rows that it steps; a row keeps its state alone, of a few kilobytes.
+    Shared,
+    /// Each row, hundreds of kilobytes. With [`fresh`](PhysicsConfig::fresh), a physics step goes on from what the one before
+    /// evaluated.
+    Persistent,
+}
+
+/// When sensors are evaluated. The states that are reached have the same bits either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SensorSchedule {
+    /// Only those that a term reads, and only in the last physics step of a control step.
+    Declared,
+    /// All of them in every physics step, as plain stepping does. For comparisons.
+    EverySubstep,
+}
+
 /// Physics steps in a control step beyond which a typing error is more likely than an intention.
 const MAX_SUBSTEPS: f64 = 1e6;
 
@@ -66,10 +87,10 @@ pub struct PhysicsConfig {
     pub midphase: bool,
     /// Whether body poses and sensors are those of the state after the step (true) or one physics step older.
     pub fresh: bool,
-    /// Whether every physics step evaluates all sensors, though nothing reads those of any but the last.
-    pub sensors_every_substep: bool,
-    /// Whether every row keeps all of the engine's data, a hundred times the memory, rather than each thread.
-    pub persistent: bool,
+    /// When sensors are evaluated.
+    pub sensors: SensorSchedule,
+    /// What keeps the engine's working data.
+    pub layout: DataLayout,
 }
 
 impl PhysicsConfig {
@@ -83,8 +104,8 @@ impl PhysicsConfig {
             islands: false,
             midphase: false,
             fresh: true,
-            sensors_every_substep: false,
-            persistent: false,
+            sensors: SensorSchedule::Declared,
+            layout: DataLayout::Shared,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use mujoco_rs::mujoco_c::{mjData, mjModel, mjtState, mjtWarning};
 
 use super::control::guard;
-use super::output::Plan;
+use super::output::{Plan, Rotation};
 use super::refresh::{Refresh, forget_evaluated};
 use super::{Batch, Control, count, substep};
 use crate::error::{FaultReason, Unstable};
@@ -37,6 +37,8 @@ impl Default for Step<'_> {
 /// What the row callbacks read and write.
 struct Context<'a> {
     plan: &'a Plan,
+    /// Whether each row's `mjData` is evaluated at its state; each row's callback reads and writes that row's.
+    evaluated: *mut bool,
     /// The output buffer, of which each row's callback writes that row's part.
     outputs: *mut f64,
     /// The batch's state rows, each of which is written when its callback has returned.
@@ -102,6 +104,7 @@ impl Batch {
         let selection = self.select(step.rows)?;
         let mut context = Context {
             plan: &self.plan,
+            evaluated: self.evaluated.as_mut_ptr(),
             outputs: self.outputs.as_mut_ptr(),
             states: self.state.as_ptr(),
             state_width: self.state.width(),
@@ -133,6 +136,7 @@ impl Batch {
     pub fn step_native(&mut self, rows: Option<&[u32]>, substeps: u32, stage: Stage) -> Result<(), BatchError> {
         let nstep = count("substeps", substeps as usize)?;
         let selection = self.select(rows)?;
+        self.invalidate(selection);
         let failed = selection.call(|ids, nid| {
             // SAFETY: the selection, the number of steps and the stage are valid.
             unsafe { ffi::mjb_step(self.raw.as_ptr(), ids, nid, nstep, stage as c_int) }
@@ -148,6 +152,7 @@ impl Batch {
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn forward(&mut self, rows: Option<&[u32]>, stage: Stage) -> Result<(), BatchError> {
         let selection = self.select(rows)?;
+        self.invalidate(selection);
         let failed = selection.call(|ids, nid| {
             // SAFETY: the selection and the stage are valid.
             unsafe { ffi::mjb_forward(self.raw.as_ptr(), ids, nid, stage as c_int) }
@@ -165,6 +170,7 @@ impl Batch {
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn set_const(&mut self, rows: Option<&[u32]>) -> Result<(), BatchError> {
         let selection = self.select(rows)?;
+        self.invalidate(selection);
         let failed = selection.call(|ids, nid| {
             // SAFETY: the selection is valid.
             unsafe { ffi::mjb_setConst(self.raw.as_ptr(), ids, nid) }
@@ -194,6 +200,16 @@ unsafe extern "C-unwind" fn step_row(model: *const mjModel, data: *mut mjData, r
         if !context.controls.is_null() {
             ptr::copy_nonoverlapping(context.controls.add(offset), (*data).ctrl, context.nu);
         }
+        let plan = context.plan;
+        let rotation = plan.rotation.as_ref().filter(|_| substep::is_plain(model));
+        let evaluated = context.evaluated.add(row as usize);
+        if let Some(rotation) = rotation
+            && !*evaluated
+        {
+            substep::evaluate(model, data, &rotation.between);
+        }
+        // A row that fails half-way is left without being evaluated.
+        *evaluated = false;
         for substep in 0..context.substeps {
             if let Some(control) = context.control
                 && !call_control(context, control, data, row, substep)
@@ -204,13 +220,22 @@ unsafe extern "C-unwind" fn step_row(model: *const mjModel, data: *mut mjData, r
                 return;
             }
             let last = substep + 1 == context.substeps;
-            let sensors = context.sensors_every_substep || last && context.plan.sensors_of_last_step;
-            substep::step(model, data, sensors);
+            let sensors = last && plan.sensors_of_last_step || plan.sensors_of_every_step;
+            match rotation {
+                Some(Rotation { last: reached, .. }) if last => substep::rotate(model, data, sensors, reached),
+                Some(Rotation { between, .. }) => substep::rotate(model, data, sensors, between),
+                None => substep::step(model, data, sensors),
+            }
             if unstable(data).is_some() {
                 break;
             }
         }
-        finish_row(context, &context.plan.after_step, model, data, row);
+        if rotation.is_none() {
+            finish_row(context, &plan.after_step, model, data, row);
+        } else {
+            publish_row(context, model, data, row);
+            *evaluated = unstable(data).is_none();
+        }
     }
 }
 
@@ -223,8 +248,10 @@ unsafe extern "C-unwind" fn refresh_row(model: *const mjModel, data: *mut mjData
     let context = unsafe { &*argument.cast::<Context<'_>>().cast_const() };
     // SAFETY: as in `step_row`.
     unsafe {
+        let row = row.unsigned_abs();
         clear_unstable(data);
-        finish_row(context, &context.plan.after_write, model, data, row.unsigned_abs());
+        *context.evaluated.add(row as usize) = false;
+        finish_row(context, &context.plan.after_write, model, data, row);
     }
 }
 
@@ -238,9 +265,18 @@ unsafe fn finish_row(context: &Context<'_>, refresh: &Refresh, model: *const mjM
     // SAFETY: as in `step_row`.
     unsafe {
         // What `mj_step` would check at its next call: a state that went bad is this call's fault, not the next one's.
-        ffi::mj_checkPos(model, data);
-        ffi::mj_checkVel(model, data);
-        refresh.run(model, data);
+        substep::evaluate(model, data, refresh);
+        publish_row(context, model, data, row);
+    }
+}
+
+/// Copies the outputs of an evaluated row, and notes whether it has become unstable.
+///
+/// # Safety
+/// As for [`step_row`].
+unsafe fn publish_row(context: &Context<'_>, model: *const mjModel, data: *mut mjData, row: u32) {
+    // SAFETY: as in `step_row`.
+    unsafe {
         let width = context.plan.width();
         context.plan.copy_out(model, data, context.outputs.add(row as usize * width));
         if let Some(quantity) = unstable(data) {

@@ -117,6 +117,11 @@ impl Batch {
     /// # Errors
     /// [`BatchError::ForeignField`] if another batch gave out the handle.
     pub fn model_field_mut<T: Element>(&mut self, field: ModelField<T>) -> Result<&mut [T], BatchError> {
+        self.evaluated.fill(false);
+        self.stored_mut(field)
+    }
+
+    fn stored_mut<T: Element>(&mut self, field: ModelField<T>) -> Result<&mut [T], BatchError> {
         let storage = self.storage::<T>(IN_MODEL, field.key)?;
         // SAFETY: as above; the mutable borrow of the batch keeps everybody else away.
         Ok(unsafe { array_mut(storage.values.cast(), self.rows * storage.width) })
@@ -142,8 +147,9 @@ impl Batch {
         row: usize,
     ) -> Result<&mut [T], BatchError> {
         self.check_row(row)?;
+        self.evaluated[row] = false;
         let width = self.storage::<T>(IN_MODEL, field.key)?.width;
-        Ok(&mut self.model_field_mut(field)?[row * width..][..width])
+        Ok(&mut self.stored_mut(field)?[row * width..][..width])
     }
 
     /// The copies of a data field, row after row.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use mujoco_rs::mujoco_c::{mjData, mjModel, mjtObj};
 
-use super::Batch;
 use super::refresh::Refresh;
+use super::{Batch, BatchOptions};
 use crate::{BatchError, Model, ObjectKind, ffi};
 
 /// A quantity to copy into [`Batch::outputs`]. Indices are those of the model.
@@ -41,10 +41,25 @@ pub enum Freshness {
     /// what `mj_forward` gives there. Only what the declared outputs need is evaluated.
     ///
     /// Sensors that depend on accelerations keep the value of the last physics step.
+    ///
+    /// In a [persistent](super::BatchOptions::persistent) batch every physics step ends with the whole position and
+    /// velocity stages at the state that it reaches, which the next one goes on from: outputs are fresh without anything
+    /// being evaluated twice.
     #[default]
     Fresh,
     /// As the last physics step left them: one physics step older than `qpos` and `qvel`.
     LastSubstep,
+}
+
+/// When sensors are evaluated while rows are stepped. Sensors do not act on the dynamics, so states have the same bits
+/// either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SensorSchedule {
+    /// Only those that outputs were declared for, and only in the last physics step of a call.
+    #[default]
+    Declared,
+    /// All of them in every physics step, as `mj_step` does. For comparisons.
+    EverySubstep,
 }
 
 /// An array of `mjData` that values are copied from.
@@ -99,6 +114,15 @@ struct Velocity {
     angular: Option<usize>,
 }
 
+/// What to evaluate at the state that a physics step reaches.
+#[derive(Debug)]
+pub(super) struct Rotation {
+    /// After a physics step that another follows.
+    pub(super) between: Refresh,
+    /// After the last one of a call.
+    pub(super) last: Refresh,
+}
+
 /// The declared outputs, checked against the model and turned into what a row's thread does.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -108,6 +132,10 @@ pub(super) struct Plan {
     velocities: Vec<Velocity>,
     /// Whether sensors must be evaluated in the last physics step, because some are not after it.
     pub(super) sensors_of_last_step: bool,
+    /// Whether sensors are evaluated in all physics steps, wanted or not.
+    pub(super) sensors_of_every_step: bool,
+    /// How physics steps end, where each goes on from the evaluated stages that the one before left.
+    pub(super) rotation: Option<Rotation>,
     /// What to evaluate after the last physics step.
     pub(super) after_step: Refresh,
     /// What to evaluate after a state was written.
@@ -115,17 +143,25 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(model: &Model, sources: &[Source], freshness: Freshness) -> Result<Self, BatchError> {
-        let after_write = Refresh::for_outputs(model, sources);
+    pub(super) fn new(model: &Model, options: &BatchOptions) -> Result<Self, BatchError> {
+        let BatchOptions { ref outputs, freshness, sensors, persistent, .. } = *options;
+        let after_write = Refresh::for_outputs(model, outputs);
+        let reached = after_write.with_whole_stages();
+        let sensors_of_every_step = sensors == SensorSchedule::EverySubstep;
         let mut plan = Self {
-            ranges: Vec::with_capacity(sources.len()),
+            ranges: Vec::with_capacity(outputs.len()),
             width: 0,
             copies: Vec::new(),
             velocities: Vec::new(),
             sensors_of_last_step: match freshness {
                 Freshness::Fresh => after_write.needs_acceleration(),
-                Freshness::LastSubstep => sources.iter().any(|source| matches!(source, Source::Sensor(_))),
+                Freshness::LastSubstep => outputs.iter().any(|source| matches!(source, Source::Sensor(_))),
             },
+            sensors_of_every_step,
+            rotation: (persistent && freshness == Freshness::Fresh).then(|| Rotation {
+                between: if sensors_of_every_step { reached.with_sensors() } else { reached.without_sensors() },
+                last: if sensors_of_every_step { reached.with_sensors() } else { reached.without_acceleration() },
+            }),
             after_step: match freshness {
                 Freshness::Fresh => after_write.without_acceleration(),
                 Freshness::LastSubstep => Refresh::default(),
@@ -133,7 +169,7 @@ impl Plan {
             after_write,
         };
         let sensors: Vec<Range<usize>> = model.sensors().map(|sensor| sensor.data).collect();
-        for &source in sources {
+        for &source in outputs {
             if let Some((kind, index)) = source.object() {
                 let count = model.count(kind);
                 if index >= count {

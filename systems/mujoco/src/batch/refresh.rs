@@ -76,6 +76,21 @@ impl Refresh {
         Self { acceleration: false, ..self }
     }
 
+    /// As this, with the whole position and velocity stages.
+    pub(super) fn with_whole_stages(self) -> Self {
+        Self { position: Position::Whole, velocity: Velocity::Whole, ..self }
+    }
+
+    /// As this, with all position and velocity sensors.
+    pub(super) fn with_sensors(self) -> Self {
+        Self { position_sensors: true, velocity_sensors: true, acceleration: false, ..self }
+    }
+
+    /// As this, without sensors.
+    pub(super) fn without_sensors(self) -> Self {
+        Self { position_sensors: false, velocity_sensors: false, acceleration: false, ..self }
+    }
+
     /// Whether some outputs depend on accelerations.
     pub(super) fn needs_acceleration(self) -> bool {
         self.acceleration

@@ -62,6 +62,7 @@ impl Batch {
             self.state.row_mut(row).copy_from_slice(state);
         }
         self.outputs.copy_from_slice(&from[states..head]);
+        self.evaluated.fill(false);
         for (name, values) in &saved {
             self.expand_any(name)?;
             if let Some(field) = self.expanded(name) {

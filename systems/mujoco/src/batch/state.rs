@@ -176,6 +176,7 @@ impl Batch {
     /// [`BatchError::Row`] if there is no such row.
     pub fn state_mut(&mut self, field: StateField, row: usize) -> Result<&mut [f64], BatchError> {
         self.check_row(row)?;
+        self.evaluated[row] = false;
         Ok(&mut self.state.row_mut(row)[self.layout.range(field)])
     }
 
@@ -218,6 +219,7 @@ impl Batch {
     /// [`BatchError::Row`] for rows that do not exist, or are not ascending and unique.
     pub fn reset_rows(&mut self, rows: Option<&[u32]>) -> Result<(), BatchError> {
         for row in self.select(rows)?.rows(self.rows) {
+            self.evaluated[row as usize] = false;
             self.state.row_mut(row as usize).copy_from_slice(&self.initial);
         }
         Ok(())

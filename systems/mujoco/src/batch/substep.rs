@@ -1,8 +1,11 @@
 //! One physics step.
 
+use std::ffi::c_int;
+
 use mujoco_rs::mujoco_c::{mjData, mjModel, mjtEnableBit, mjtIntegrator};
 
-use crate::ffi;
+use super::refresh::{Refresh, forget_evaluated};
+use crate::{Stage, ffi};
 
 /// Takes one physics step: `mj_step`, without the evaluation of sensors where nobody will read them.
 ///
@@ -24,6 +27,49 @@ pub(super) unsafe fn step(model: *const mjModel, data: *mut mjData, sensors: boo
         ffi::mj_checkVel(model, data);
         ffi::mj_forwardSkip(model, data, 0, 1);
         ffi::mj_checkAcc(model, data);
+        integrate(model, data);
+    }
+}
+
+/// Takes one physics step from a state whose position and velocity stages are in `data` already, and evaluates those
+/// stages at the state that it reaches: `mj_step2`, then `mj_step1`.
+///
+/// `sensors` says whether acceleration sensors are evaluated, and `reached` what is at the new state. `mj_step` does the same
+/// in the other order, so that a sequence of either reaches states of the same bits.
+///
+/// # Safety
+/// As for [`step`]; besides, [`is_plain`] holds for the model.
+pub(super) unsafe fn rotate(model: *const mjModel, data: *mut mjData, sensors: bool, reached: &Refresh) {
+    // SAFETY: as in `step`.
+    unsafe {
+        forget_evaluated(data);
+        ffi::mj_forwardSkip(model, data, Stage::Velocity as c_int, c_int::from(!sensors));
+        ffi::mj_checkAcc(model, data);
+        integrate(model, data);
+        evaluate(model, data, reached);
+    }
+}
+
+/// Checks a state as `mj_step` does first, and evaluates stages at it.
+///
+/// # Safety
+/// As for [`step`].
+pub(super) unsafe fn evaluate(model: *const mjModel, data: *mut mjData, refresh: &Refresh) {
+    // SAFETY: as in `step`.
+    unsafe {
+        ffi::mj_checkPos(model, data);
+        ffi::mj_checkVel(model, data);
+        refresh.run(model, data);
+    }
+}
+
+/// Advances the state by the accelerations in `data`.
+///
+/// # Safety
+/// As for [`step`]; besides, [`is_plain`] holds for the model.
+unsafe fn integrate(model: *const mjModel, data: *mut mjData) {
+    // SAFETY: as in `step`.
+    unsafe {
         if (*model).opt.integrator == mjtIntegrator::mjINT_EULER as i32 {
             ffi::mj_Euler(model, data);
         } else {
@@ -32,12 +78,12 @@ pub(super) unsafe fn step(model: *const mjModel, data: *mut mjData, sensors: boo
     }
 }
 
-/// Whether `mj_step` does to the model what [`step`] does instead, sensors apart: none of the rarer integrators and
-/// features, and no history or plugin that sensors have a part in. The options may differ from row to row.
+/// Whether `mj_step` does to the model what [`step`] and [`rotate`] do instead, sensors apart: none of the rarer integrators
+/// and features, and no history or plugin that sensors have a part in. The options may differ from row to row.
 ///
 /// # Safety
 /// `model` is valid.
-unsafe fn is_plain(model: *const mjModel) -> bool {
+pub(super) unsafe fn is_plain(model: *const mjModel) -> bool {
     const INTEGRATORS: [i32; 3] = [
         mjtIntegrator::mjINT_EULER as i32,
         mjtIntegrator::mjINT_IMPLICIT as i32,
