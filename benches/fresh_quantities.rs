@@ -19,12 +19,12 @@ enum Way {
     Native(Box<Batch>, u32, Stage),
 }
 
-/// The way's name, `physics.fresh` and `physics.persistent`.
-const WAYS: [(&str, bool, bool); 4] = [
-    ("a thread's data, the stages that outputs need", true, false),
-    ("a thread's data, one physics step old", false, false),
-    ("a row's own data, the stages that outputs need", true, true),
-    ("a row's own data, one physics step old", false, true),
+/// The way's name, `physics.fresh` and `physics.layout`.
+const WAYS: [(&str, bool, &str); 4] = [
+    ("a thread's data, the stages that outputs need", true, "shared"),
+    ("a thread's data, one physics step old", false, "shared"),
+    ("a row's own data, mj_step2 then mj_step1", true, "persistent"),
+    ("a row's own data, one physics step old", false, "persistent"),
 ];
 const NATIVE: [(&str, Stage); 2] =
     [("a thread's data, all of mj_step1", Stage::Velocity), ("a thread's data, mj_step alone", Stage::None)];
@@ -41,8 +41,8 @@ fn resident() -> usize {
     pages.map_or(0, |pages| pages * 4096)
 }
 
-fn environment(task: &str, rows: usize, fresh: bool, persistent: bool) -> Way {
-    let changes = format!("physics.fresh = {fresh}\nphysics.persistent = {persistent}");
+fn environment(task: &str, rows: usize, fresh: bool, layout: &str) -> Way {
+    let changes = format!("physics.fresh = {fresh}\nphysics.layout = \"{layout}\"");
     let mut env = Environment::builder(task)
         .rows(rows)
         .threads(threads())
@@ -109,8 +109,8 @@ fn main() {
             for (name, stage) in NATIVE {
                 add(name, &|| native(&task, rows, stage));
             }
-            for (way, fresh, persistent) in WAYS {
-                add(way, &|| environment(name, rows, fresh, persistent));
+            for (way, fresh, layout) in WAYS {
+                add(way, &|| environment(name, rows, fresh, layout));
             }
             for step in 0..STEPS {
                 let count = ways.len();

@@ -9,7 +9,7 @@ use common::{TASKS, environment, quick, short, stage, threads};
 
 /// What MuJoCo does when it is not told otherwise, and derived quantities as old as it leaves them.
 const STOCK: &str = "physics.jacobian = \"auto\"\nphysics.islands = true\nphysics.midphase = true\n\
-                     physics.sensors_every_substep = true\nphysics.fresh = false";
+                     physics.sensors = \"every_substep\"\nphysics.fresh = false";
 
 fn dispatch(c: &mut Criterion) {
     for task in &TASKS[..2] {
@@ -26,7 +26,7 @@ fn dispatch(c: &mut Criterion) {
         }
         bench("one_thread", 256, 1, "");
         bench("one_physics_step_old", 256, threads(), "physics.fresh = false");
-        bench("a_rows_own_data", 256, threads(), "physics.persistent = true");
+        bench("a_rows_own_data", 256, threads(), "physics.layout = \"persistent\"");
         bench("stock_options", 256, threads(), STOCK);
         group.finish();
     }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use manege_mujoco::{Batch, BatchOptions, Freshness, Jacobian, Model, ModelOptions, Source, Step};
+use manege_mujoco::{Batch, BatchOptions, Freshness, Jacobian, Model, ModelOptions, SensorSchedule, Source, Step};
 
 /// The robots, by the task whose model and physics step they have.
 pub const TASKS: [&str; 2] = ["go2_joystick_flat", "g1_walk_flat"];
@@ -37,7 +37,7 @@ fn batch(model: &Model, variant: &str, timestep: f64) -> Batch {
         threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         outputs: vec![Source::Qpos, Source::Qvel],
         freshness: Freshness::LastSubstep,
-        sensors_every_substep: !(all || variant == "sensors off"),
+        sensors: if all || variant == "sensors off" { SensorSchedule::Declared } else { SensorSchedule::EverySubstep },
         ..BatchOptions::default()
     };
     Batch::new(&model, &options).expect("a batch")

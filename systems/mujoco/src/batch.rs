@@ -94,7 +94,6 @@ pub struct Batch {
     rows: usize,
     threads: usize,
     persistent: bool,
-    sensors_every_substep: bool,
     state: Rows,
     layout: Layout,
     /// The state of a row that has just been made.
@@ -150,7 +149,6 @@ impl Batch {
             rows,
             threads,
             persistent,
-            sensors_every_substep,
             initial: state.row(0).into(),
             state,
             layout,

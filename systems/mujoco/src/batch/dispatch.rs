@@ -45,7 +45,6 @@ struct Context<'a> {
     states: *const f64,
     state_width: usize,
     substeps: u32,
-    sensors_every_substep: bool,
     /// Controls of all rows, or null.
     controls: *const f64,
     control: Option<&'a dyn Control>,
@@ -109,7 +108,6 @@ impl Batch {
             states: self.state.as_ptr(),
             state_width: self.state.width(),
             substeps: step.substeps,
-            sensors_every_substep: self.sensors_every_substep,
             controls: step.controls.map_or(ptr::null(), <[f64]>::as_ptr),
             control: step.control,
             nq: self.model.nq(),
