@@ -81,7 +81,7 @@ fn around(round: usize, spread: f64, sink: f64) -> InitialState {
         }
         positions[2] -= sink;
         let turned = DQuat::from_rotation_z(spread * 3.0 * u[5])
-            * DQuat::from_rotation_y(spread * 1.5 * u[6])
+            * DQuat::from_rotation_y(spread * 3.5 * u[6])
             * rotation::from_wxyz(&positions[3..7]);
         positions[3..7].copy_from_slice(&rotation::to_wxyz(turned.normalize()));
         for (position, u) in positions[7..].iter_mut().zip(&u[10..]) {
