@@ -166,7 +166,8 @@ impl CommandManager {
         let mut slots = Vec::new();
         for (name, entry) in entries.iter().filter(|(_, entry)| entry.options.enabled) {
             let resampling_time = entry.options.resampling_time;
-            if !(resampling_time[0] > 0.0 && resampling_time[0] <= resampling_time[1]) {
+            let [least, greatest] = resampling_time;
+            if !(least > 0.0 && least <= greatest && greatest.is_finite()) {
                 return Err(ConfigError::Impossible {
                     path: format!("commands.{name}.resampling_time"),
                     message: format!("{resampling_time:?} s is no range of positive times"),
