@@ -7,6 +7,7 @@ mod interrupt;
 mod motion;
 mod options;
 mod replay;
+mod table;
 mod tasks;
 
 use std::io::Write;

@@ -2,7 +2,11 @@
 
 use indexmap::IndexMap;
 use manege_systems::backend::{ModelInfo, OptionValue};
+use manege_systems::build::TaskStateNames;
 use manege_systems::config::{ConfigError, Entry};
+use manege_systems::managers::command::CommandManager;
+use manege_systems::managers::event::EventManager;
+use manege_systems::step::Timing;
 use serde_json::{Map, Value, json};
 
 use crate::Environment;
@@ -21,24 +25,32 @@ impl Description {
         let sections = environment.config();
         let config = json_table(sections.to_table()?);
         let spec = environment.spec();
-        let actuators: Vec<_> = spec.joint_actuators.iter().map(|&actuator| json!(actuator)).collect();
+        let world = environment.world();
+        let keyframe = Some(&sections.keyframe).filter(|name| !name.is_empty());
         Ok(Self(json!({
             "task": environment.task(),
             "preset": environment.preset(),
+            "corruption": environment.corruption(),
+            "randomization": environment.randomization(),
             "physics": physics(environment, &config["physics"]),
             "joints": spec.joints,
             "actuators": spec.actuators,
-            "joint_to_actuator": actuators,
+            "joint_to_actuator": spec.joint_actuators,
+            "observation_groups": groups(environment, &config["observations"]),
             "observations": observations(environment, &config["observations"]),
             "actions": with_columns(terms(&config["actions"], &sections.actions), &spec.actions),
             "rewards": terms(&config["rewards"], &sections.rewards),
             "terminations": terms(&config["terminations"], &sections.terminations),
-            "commands": with_columns(terms(&config["commands"], &sections.commands), &spec.commands),
-            "events": terms(&config["events"], &sections.events),
+            "commands": commands(world.resource(), terms(&config["commands"], &sections.commands), &spec.commands),
+            "events": events(world.resource(), terms(&config["events"], &sections.events)),
             "curriculum": terms(&config["curriculum"], &sections.curriculum),
             "metrics": terms(&config["metrics"], &sections.metrics),
             "task_state": terms(&config["task"], &sections.task),
+            "task_state_values": task_state(world.resource(), &spec.task_state),
+            "keyframe": keyframe,
             "episode_length": config["episode_length"],
+            "max_episode_steps": world.resource::<Timing>().max_episode_steps,
+            "scale_rewards_by_dt": config["scale_rewards_by_dt"],
         })))
     }
 
@@ -84,7 +96,9 @@ fn physics(environment: &Environment, config: &Value) -> Value {
     options.insert("timestep".to_owned(), info.timestep.into());
     options.insert("substeps".to_owned(), environment.substeps().into());
     options.insert("control_period".to_owned(), environment.control_period().into());
-    options.insert("fresh".to_owned(), config["fresh"].clone());
+    for key in ["fresh", "sensors", "layout"] {
+        options.insert(key.to_owned(), config[key].clone());
+    }
     for (name, value) in &info.options {
         let value = match value {
             OptionValue::Integer(number) => json!(number),
@@ -119,6 +133,51 @@ fn with_columns(mut terms: Vec<Map<String, Value>>, columns: &[TermColumns]) -> 
         term.insert("columns".to_owned(), json!([columns.columns.start, columns.columns.end]));
     }
     terms
+}
+
+/// Command terms, with the names of the errors that they report.
+fn commands(
+    manager: &CommandManager,
+    terms: Vec<Map<String, Value>>,
+    columns: &[TermColumns],
+) -> Vec<Map<String, Value>> {
+    let mut terms = with_columns(terms, columns);
+    for (term, metrics) in terms.iter_mut().zip(manager.metrics()) {
+        term.insert("metrics".to_owned(), json!(metrics));
+    }
+    terms
+}
+
+/// The events that happen: without randomisation, the manager leaves some out.
+fn events(manager: &EventManager, mut terms: Vec<Map<String, Value>>) -> Vec<Map<String, Value>> {
+    terms.retain(|term| manager.names().any(|name| term["name"] == name));
+    terms
+}
+
+/// What rows keep for the task and its commands, with the ranges of the values that are limited.
+fn task_state(names: &TaskStateNames, columns: &[TermColumns]) -> Vec<Map<String, Value>> {
+    let named = columns.iter().map(|values| {
+        let mut described = Map::new();
+        described.insert("name".to_owned(), values.name.clone().into());
+        described.insert("range".to_owned(), names.ranges.get(&values.name).map_or(Value::Null, |range| json!(range)));
+        described
+    });
+    with_columns(named.collect(), columns)
+}
+
+/// Width and options of every observation group, by its name.
+fn groups(environment: &Environment, config: &Value) -> Map<String, Value> {
+    let described = environment.spec().groups.iter().map(|group| {
+        let config = &config[&group.name];
+        let options = json!({
+            "dim": group.width,
+            "corruption": config["corruption"] == true && environment.corruption(),
+            "history_length": config["history_length"],
+            "nan_policy": config["nan_policy"],
+        });
+        (group.name.clone(), options)
+    });
+    described.collect()
 }
 
 fn observations(environment: &Environment, config: &Value) -> Value {

@@ -151,6 +151,12 @@ impl Environment {
         self.options.corruption
     }
 
+    /// Whether events vary the model and push the robot, and reset draws spread over their ranges.
+    #[must_use]
+    pub fn randomization(&self) -> bool {
+        self.options.randomization
+    }
+
     /// Names and widths of everything in the buffers.
     #[must_use]
     pub fn spec(&self) -> &Spec {

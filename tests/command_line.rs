@@ -81,6 +81,68 @@ fn describe_prints_the_agreed_keys_and_the_effective_values() {
     assert_eq!(json["joint_to_actuator"], serde_json::json!([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]));
 }
 
+/// Names of the terms in a list.
+fn names(terms: &Value) -> Vec<&str> {
+    terms.as_array().expect("a list").iter().map(|term| term["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn describe_has_what_concerns_groups_and_the_whole_environment() {
+    let changes = ["--set", "observations.critic.nan_policy=warn", "--set", "observations.critic.history_length=2"];
+    let more = ["--set", "physics.layout=persistent", "--set", "scale_rewards_by_dt=false", "--json"];
+    let json = json(&[&["describe", "g1_motion_tracking"][..], &changes, &more].concat());
+    let group = |dim: u32, corruption: bool, history: Value, policy: &str| serde_json::json!({ "dim": dim, "corruption": corruption, "history_length": history, "nan_policy": policy });
+    assert_eq!(json["observation_groups"]["policy"], group(160, true, Value::Null, "error"));
+    assert_eq!(json["observation_groups"]["critic"], group(2 * 289, false, 2.into(), "warn"));
+    assert_eq!(json["physics"]["layout"], "persistent");
+    assert_eq!(json["physics"]["sensors"], "declared");
+    assert_eq!((&json["keyframe"], &json["scale_rewards_by_dt"]), (&"stand".into(), &false.into()));
+    assert_eq!((&json["episode_length"], &json["max_episode_steps"]), (&10.0.into(), &500.into()));
+    let metrics: Vec<_> = json["commands"][0]["metrics"].as_array().expect("a list").iter().collect();
+    assert!(metrics.contains(&&"error_anchor_pos".into()) && metrics.contains(&&"sampling_top1_bin".into()));
+    let values = json["task_state_values"].as_array().expect("a list");
+    assert_eq!(names(&json["task_state_values"]), ["motion_frame", "motion_alignment"]);
+    assert_eq!((&values[0]["columns"], &values[1]["columns"]), (&vec![0, 1].into(), &vec![1, 5].into()));
+}
+
+#[test]
+fn describe_leaves_out_what_is_switched_off() {
+    let task = "g1_walk_flat";
+    let (whole, bare) = (
+        json(&["describe", task, "--json"]),
+        json(&["describe", task, "--json", "--no-corruption", "--no-randomization"]),
+    );
+    for (described, on) in [(&whole, true), (&bare, false)] {
+        assert_eq!((&described["corruption"], &described["randomization"]), (&on.into(), &on.into()));
+        assert_eq!(described["observation_groups"]["policy"]["corruption"], on);
+        let noisy = described["observations"]["policy"].as_array().expect("a list").iter();
+        assert_eq!(noisy.filter(|term| !term["noise"].is_null()).count() > 0, on);
+        let types: Vec<_> = described["events"].as_array().expect("a list").iter().map(|term| &term["type"]).collect();
+        assert_eq!(types.contains(&&"RandomizeGains".into()), on, "{types:?}");
+        assert!(types.contains(&&"ResetRootUniform".into()), "resets draw the centre of their ranges: {types:?}");
+    }
+    assert!(names(&bare["events"]).len() < names(&whole["events"]).len());
+}
+
+#[test]
+fn describe_breaks_no_name_in_its_tables() {
+    for task in ["g1_motion_tracking", "g1_walk_flat", "go2_joystick_flat"] {
+        let output = manege(&["describe", task]);
+        let text = String::from_utf8(output.stdout).expect("text");
+        let json = json(&["describe", task, "--json"]);
+        let groups = json["observations"].as_object().expect("groups").values();
+        let sections = ["actions", "commands", "rewards", "terminations", "events", "curriculum", "task_state"];
+        let mut lines = text.lines();
+        for section in groups.chain(sections.map(|section| &json[section])) {
+            for (i, term) in section.as_array().expect("a list").iter().enumerate() {
+                let (name, kind) = (term["name"].as_str().expect("a name"), term["type"].as_str().expect("a type"));
+                let whole = lines.any(|line| line.split_whitespace().take(3).eq([&*i.to_string(), name, kind]));
+                assert!(whole, "{task}: {name} {kind}\n{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn wrong_usage_is_one_error_that_names_the_right_thing() {
     let task = "go2_joystick_flat";

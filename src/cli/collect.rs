@@ -15,9 +15,9 @@ use manege::collector::{
 use manege_systems::config::nearest;
 use serde_json::{Map, Value, json};
 
-use super::describe::table;
 use super::interrupt::Interrupt;
 use super::options::EnvironmentOptions;
+use super::table::table;
 use super::{Failure, print, running, usage};
 
 /// Step rows under a policy and collect the transitions.

@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use manege::describe::Description;
 use serde_json::Value;
 
 use super::options::EnvironmentOptions;
+use super::table::{keep_words, plain, table};
 use super::{Failure, print, running, usage};
 
 /// Print every term of every manager of a task, with all parameters.
 ///
 /// Terms are in the order in which they are evaluated, and observations in the order of their columns. What is shown is
-/// what would run: after --config and --set, and without the noise that --no-corruption switches off. The keys for --set
-/// are `observations.GROUP.terms.NAME.KEY`, and `SECTION.NAME.KEY` for the other sections.
+/// what would run: after --config and --set, without the noise that --no-corruption switches off, and without the events
+/// that --no-randomization leaves out. The keys for --set are `observations.GROUP.terms.NAME.KEY`,
+/// `observations.GROUP.KEY`, and `SECTION.NAME.KEY` for the other sections.
 #[derive(Args)]
 #[command(after_help = "Examples:
   manege describe go2_joystick_flat
@@ -46,20 +48,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     print(&tables(&json))
 }
 
-/// A table in the style of all commands, wide cells wrapped.
-pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
-        .set_header(header);
-    table
-}
-
-/// Columns of the terminal that tables take at most.
-const WIDTH: u16 = 140;
-
 /// The sections that are lists of terms, with the keys that get columns of their own.
 const SECTIONS: [(&str, &[&str]); 8] = [
     ("actions", &["dim", "columns"]),
@@ -75,7 +63,9 @@ const SECTIONS: [(&str, &[&str]); 8] = [
 /// All sections, each a title and a table.
 fn tables(json: &Value) -> String {
     let mut text = format!("{}:{}\n", plain(&json["task"]), plain(&json["preset"]));
-    text.push_str(&format!("episodes of at most {} s\n", plain(&json["episode_length"])));
+    for line in summary(json) {
+        text.push_str(&format!("{line}\n"));
+    }
     let mut physics = table(["option", "value"]);
     for (key, value) in json["physics"].as_object().into_iter().flatten() {
         physics.add_row([key.clone(), plain(value)]);
@@ -83,14 +73,48 @@ fn tables(json: &Value) -> String {
     text.push_str(&format!("\nphysics\n{physics}\n\njoints and the actuators that drive them\n{}\n", joints(json)));
     for (group, terms) in json["observations"].as_object().into_iter().flatten() {
         let table = terms_table(terms, &["dim", "columns", "noise", "clip", "scale", "delay", "history"]);
-        text.push_str(&format!("\nobservations: {group}\n{table}\n"));
+        let options = json["observation_groups"][group].as_object().into_iter().flatten();
+        let options: Vec<_> = options.map(|(key, value)| format!("{key} = {}", plain(value))).collect();
+        text.push_str(&format!("\nobservations: {group} ({})\n{table}\n", options.join(", ")));
     }
     for (section, columns) in SECTIONS {
         if json[section].as_array().is_some_and(|terms| !terms.is_empty()) {
             text.push_str(&format!("\n{section}\n{}\n", terms_table(&json[section], columns)));
         }
     }
+    let values = json["task_state_values"].as_array().into_iter().flatten();
+    let rows: Vec<_> = values.map(|value| ["name", "dim", "columns", "range"].map(|key| plain(&value[key]))).collect();
+    if !rows.is_empty() {
+        let mut table = table(["name", "dim", "columns", "range"]);
+        table.add_rows(rows);
+        text.push_str(&format!("\nvalues that rows keep for the task and its commands\n{table}\n"));
+    }
     text
+}
+
+/// What concerns the environment as a whole, a sentence to a line.
+fn summary(json: &Value) -> Vec<String> {
+    let mut lines = vec![
+        format!(
+            "episodes of at most {} s, {} control steps",
+            plain(&json["episode_length"]),
+            json["max_episode_steps"]
+        ),
+        match json["keyframe"].as_str() {
+            Some(name) => format!("episodes start from the keyframe `{name}`"),
+            None => "episodes start from the model's reference configuration".to_owned(),
+        },
+    ];
+    let factor = if json["scale_rewards_by_dt"] == true { " × control period" } else { "" };
+    lines.push(format!("reward: the sum of value × weight{factor}"));
+    if json["corruption"] == false {
+        lines.push("without corruption: no observation has noise".to_owned());
+    }
+    if json["randomization"] == false {
+        let left = "no event varies the model or pushes, and resets draw the centre of their ranges";
+        lines.push(format!("without randomization: {left}"));
+    }
+    lines
 }
 
 /// Joints in the order of observations and actions, with the place of their actuators in the controls.
@@ -106,41 +130,19 @@ fn joints(json: &Value) -> Table {
 
 /// A row per term: its name, some of its keys, and the rest as `key = value`.
 fn terms_table(terms: &Value, columns: &[&str]) -> Table {
+    let columns: Vec<&str> = ["name", "type"].iter().chain(columns).copied().collect();
     let mut table = table(["#"]);
-    let header = ["#", "name", "type"].into_iter().chain(columns.iter().copied()).chain(["parameters"]);
-    table.set_header(header);
+    table.set_header(["#"].iter().chain(&columns).chain(&["parameters"]));
     for (i, term) in terms.as_array().into_iter().flatten().enumerate() {
-        let mut row = vec![i.to_string(), plain(&term["name"]), plain(&term["type"])];
+        let mut row = vec![i.to_string()];
         row.extend(columns.iter().map(|column| plain(&term[*column])));
-        let rest = term.as_object().into_iter().flatten();
-        let rest =
-            rest.filter(|(key, _)| !["name", "type"].contains(&key.as_str()) && !columns.contains(&key.as_str()));
+        let rest = term.as_object().into_iter().flatten().filter(|(key, _)| !columns.contains(&key.as_str()));
         let rest: Vec<String> = rest.map(|(key, value)| format!("{key} = {}", plain(value))).collect();
         let joined = rest.join(", ");
         // What does not fit into a line is easier to read with one parameter to a line.
         row.push(if joined.chars().count() > 60 { rest.join("\n") } else { joined });
         table.add_row(row);
     }
+    keep_words(&mut table);
     table
-}
-
-/// A value as a reader would write it.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "–".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) if values.iter().all(Value::is_string) => {
-            values.iter().map(plain).collect::<Vec<_>>().join(", ")
-        }
-        Value::Array(values) => format!("[{}]", values.iter().map(plain).collect::<Vec<_>>().join(", ")),
-        Value::Object(entries) => match (entries.get("kind").map(plain), entries.len()) {
-            (Some(kind), 1) => kind,
-            (kind, _) => {
-                let rest = entries.iter().filter(|(key, _)| *key != "kind");
-                let rest: Vec<_> = rest.map(|(key, value)| format!("{key} {}", plain(value))).collect();
-                format!("{}({})", kind.unwrap_or_default(), rest.join(", "))
-            }
-        },
-        other => other.to_string(),
-    }
 }

@@ -14,9 +14,9 @@ use manege_systems::step::AutoReset;
 use serde_json::{Value, json};
 
 use super::collect::progress_bar;
-use super::describe::{plain, table};
 use super::interrupt::Interrupt;
 use super::options::EnvironmentOptions;
+use super::table::{plain, table};
 use super::{Failure, print, running, usage};
 
 /// Drive rows with given actions and write everything that was computed.

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut table = super::describe::table(["task", "preset", "observations", "action", "about"]);
+    let mut table = super::table::table(["task", "preset", "observations", "action", "about"]);
     let mut tasks = Vec::new();
     for task in manege_tasks::tasks() {
         let mut presets = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::list::Case;
 use super::run::Measurement;
 use super::statistics::Sample;
-use crate::cli::describe::table;
+use crate::cli::table::table;
 
 /// What all cases have in common.
 #[derive(Debug, Clone, Serialize)]

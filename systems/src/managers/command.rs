@@ -206,6 +206,11 @@ impl CommandManager {
         self.slots.iter().map(|slot| (slot.name.as_str(), slot.values.clone()))
     }
 
+    /// Names of the errors that each term reports at the end of an episode, in the order of [`terms`](Self::terms).
+    pub fn metrics(&self) -> impl Iterator<Item = &[&'static str]> {
+        self.slots.iter().map(|slot| slot.term.metrics())
+    }
+
     pub(crate) fn widths(&self) -> &CommandWidths {
         &self.widths
     }
