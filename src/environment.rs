@@ -21,7 +21,7 @@ use bevy_ecs::prelude::*;
 use manege_components::{Command, RobotState, Row};
 use manege_systems::backend::{BackendError, ModelInfo};
 use manege_systems::buffers::StepBuffers;
-use manege_systems::config::EnvironmentConfig;
+use manege_systems::config::{EnvironmentConfig, PhysicsConfig};
 use manege_systems::error::StepError;
 use manege_systems::log::StepLog;
 use manege_systems::managers::action::ActionInput;
@@ -137,12 +137,13 @@ impl Environment {
         &self.model
     }
 
-    /// Writes the compiled model that is stepped, before any randomisation, in the engine's own format.
+    /// Writes the compiled model that is stepped, before any randomisation, in the engine's own format. It has the geoms that
+    /// are only there to be seen, whether or not they are [kept while stepping](PhysicsConfig::visuals).
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn save_model(&self, path: impl AsRef<Path>) -> Result<(), BackendError> {
-        self.definition.load(&self.config.physics)?.save_model(path.as_ref())
+        self.definition.load(&PhysicsConfig { visuals: true, ..self.config.physics.clone() })?.save_model(path.as_ref())
     }
 
     /// Whether observations get their noise.

@@ -31,6 +31,9 @@ pub struct Task {
     pub config: fn(preset: &str) -> EnvironmentConfig,
 }
 
+/// The document that includes a task's model without what is only there to be seen.
+const STEPPED: &str = "stepped.xml";
+
 impl Task {
     /// Loads the model into the physics engine, with the options of a configuration.
     ///
@@ -52,7 +55,13 @@ impl Task {
             },
             timestep: physics.timestep,
         };
-        Ok(Box::new(MujocoBuilder::from_xml_files(self.model.main, self.model.files, &options)?))
+        if physics.visuals {
+            return Ok(Box::new(MujocoBuilder::from_xml_files(self.model.main, self.model.files, &options)?));
+        }
+        let stepped =
+            format!(r#"<mujoco><compiler discardvisual="true"/><include file="{}"/></mujoco>"#, self.model.main);
+        let files = [self.model.files, &[(STEPPED, &stepped)]].concat();
+        Ok(Box::new(MujocoBuilder::from_xml_files(STEPPED, &files, &options)?))
     }
 }
 

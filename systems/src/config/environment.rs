@@ -91,6 +91,8 @@ pub struct PhysicsConfig {
     pub sensors: SensorSchedule,
     /// What keeps the engine's working data.
     pub layout: DataLayout,
+    /// Whether the model keeps the geoms that are only there to be seen. They touch nothing, and their poses cost time.
+    pub visuals: bool,
 }
 
 impl PhysicsConfig {
@@ -106,6 +108,7 @@ impl PhysicsConfig {
             fresh: true,
             sensors: SensorSchedule::Declared,
             layout: DataLayout::Shared,
+            visuals: false,
         }
     }
 
