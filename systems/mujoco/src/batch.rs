@@ -9,6 +9,7 @@ mod refresh;
 mod snapshot;
 mod state;
 mod substep;
+mod watched;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;

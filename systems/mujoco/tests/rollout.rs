@@ -266,3 +266,25 @@ fn energies_are_not_those_of_the_row_before() {
         }
     }
 }
+
+/// Sensors of two geoms, with which no other contacts are looked for, together: one must not hide what another needs.
+#[test]
+fn contacts_between_geoms_have_the_bits_of_mj_forward() {
+    let Some(recording) = Recording::shared() else {
+        return;
+    };
+    let fresh = recording.read("fresh_sensors");
+    let sensors: Vec<_> = recording.model.sensors().map(|sensor| sensor.data).collect();
+    let indices = ["foot_on_floor", "foot_on_box"]
+        .map(|name| recording.model.id(ObjectKind::Sensor, name).expect("a sensor"));
+    let mut touched = 0;
+    let mut batch = recording.batch(2, false, indices.map(Source::Sensor).to_vec(), Freshness::Fresh);
+    recording.replay(&mut batch, |step, batch| {
+        for row in 0..ROWS {
+            let read = indices.map(|index| &part(&fresh, step, row)[sensors[index].clone()]).concat();
+            touched += usize::from(read[0] > 0.0);
+            oracle::assert_same_bits("contacts", batch.output_row(row).expect("a row"), &read);
+        }
+    });
+    assert!(touched > ROWS * STEPS / 10, "the foot is on the floor in {touched} states only: a poor test");
+}

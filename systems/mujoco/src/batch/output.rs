@@ -146,7 +146,7 @@ impl Plan {
     pub(super) fn new(model: &Model, options: &BatchOptions) -> Result<Self, BatchError> {
         let BatchOptions { ref outputs, freshness, sensors, persistent, .. } = *options;
         let after_write = Refresh::for_outputs(model, outputs);
-        let reached = after_write.with_whole_stages();
+        let reached = after_write.clone().with_whole_stages();
         let sensors_of_every_step = sensors == SensorSchedule::EverySubstep;
         let mut plan = Self {
             ranges: Vec::with_capacity(outputs.len()),
@@ -159,11 +159,15 @@ impl Plan {
             },
             sensors_of_every_step,
             rotation: (persistent && freshness == Freshness::Fresh).then(|| Rotation {
-                between: if sensors_of_every_step { reached.with_sensors() } else { reached.without_sensors() },
+                between: if sensors_of_every_step {
+                    reached.clone().with_sensors()
+                } else {
+                    reached.clone().without_sensors()
+                },
                 last: if sensors_of_every_step { reached.with_sensors() } else { reached.without_acceleration() },
             }),
             after_step: match freshness {
-                Freshness::Fresh => after_write.without_acceleration(),
+                Freshness::Fresh => after_write.clone().without_acceleration(),
                 Freshness::LastSubstep => Refresh::default(),
             },
             after_write,

@@ -1,8 +1,11 @@
 //! The least that has to be evaluated for outputs to describe a state.
 
+use std::sync::Arc;
+
 use mujoco_rs::mujoco_c::{mjData, mjModel, mjtObj, mjtSensor};
 
 use super::output::Source;
+use super::watched::Watched;
 use crate::model::array;
 use crate::{Model, ObjectKind, Stage, ffi};
 
@@ -11,7 +14,7 @@ use crate::{Model, ObjectKind, Stage, ffi};
 /// What MuJoCo computes in a stage depends only on the stages before it that feed it, so leaving out the others changes
 /// nothing: body poses need no mass matrix, and contacts no constraint Jacobian. Where that is not certain (sensors of
 /// rarer kinds, deformable bodies), the whole position or velocity stage is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Refresh {
     position: Position,
     velocity: Velocity,
@@ -19,6 +22,8 @@ pub(super) struct Refresh {
     velocity_sensors: bool,
     /// Everything, accelerations included. Only after a state was written.
     acceleration: bool,
+    /// What the sensors look at, if not all of them are evaluated.
+    watched: Option<Arc<Watched>>,
 }
 
 /// How much of the position stage; each contains those before it.
@@ -68,6 +73,7 @@ impl Refresh {
         if model.raw().nflex > 0 && refresh.position >= Position::Contacts {
             refresh.position = Position::Whole;
         }
+        refresh.watched = Watched::new(model, sources).map(Arc::new);
         refresh
     }
 
@@ -83,7 +89,7 @@ impl Refresh {
 
     /// As this, with all position and velocity sensors.
     pub(super) fn with_sensors(self) -> Self {
-        Self { position_sensors: true, velocity_sensors: true, acceleration: false, ..self }
+        Self { position_sensors: true, velocity_sensors: true, acceleration: false, watched: None, ..self }
     }
 
     /// As this, without sensors.
@@ -92,7 +98,7 @@ impl Refresh {
     }
 
     /// Whether some outputs depend on accelerations.
-    pub(super) fn needs_acceleration(self) -> bool {
+    pub(super) fn needs_acceleration(&self) -> bool {
         self.acceleration
     }
 
@@ -139,8 +145,16 @@ impl Refresh {
                 ffi::mj_forward(model, data);
                 return;
             }
+            let narrowed;
+            let (whole, model) = match &self.watched {
+                Some(watched) if self.position >= Position::Contacts || self.position_sensors || self.velocity_sensors => {
+                    narrowed = watched.narrow(model);
+                    (model, &raw const narrowed)
+                }
+                _ => (model, model),
+            };
             if self.position == Position::Whole {
-                ffi::mj_fwdPosition(model, data);
+                ffi::mj_fwdPosition(whole, data);
             } else {
                 if self.position >= Position::Poses {
                     ffi::mj_kinematics(model, data);
@@ -158,7 +172,7 @@ impl Refresh {
             match self.velocity {
                 Velocity::None => {}
                 Velocity::Bodies => ffi::mj_comVel(model, data),
-                Velocity::Whole => ffi::mj_fwdVelocity(model, data),
+                Velocity::Whole => ffi::mj_fwdVelocity(whole, data),
             }
             if self.velocity_sensors {
                 ffi::mj_sensorVel(model, data);
