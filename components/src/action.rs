@@ -21,18 +21,21 @@ impl Action {
 
     /// The action being executed.
     #[must_use]
+    #[inline]
     pub fn current(&self) -> &[f32] {
         &self.values[..self.width]
     }
 
     /// The action of the control step before.
     #[must_use]
+    #[inline]
     pub fn previous(&self) -> &[f32] {
         &self.values[self.width..2 * self.width]
     }
 
     /// The action two control steps before.
     #[must_use]
+    #[inline]
     pub fn before_previous(&self) -> &[f32] {
         &self.values[2 * self.width..]
     }

@@ -9,18 +9,21 @@ use glam::{DQuat, DVec3};
 /// # Panics
 /// If `wxyz` has fewer than 4 values.
 #[must_use]
+#[inline]
 pub fn from_wxyz(wxyz: &[f64]) -> DQuat {
     DQuat::from_xyzw(wxyz[1], wxyz[2], wxyz[3], wxyz[0])
 }
 
 /// A quaternion in engine order.
 #[must_use]
+#[inline]
 pub fn to_wxyz(rotation: DQuat) -> [f64; 4] {
     [rotation.w, rotation.x, rotation.y, rotation.z]
 }
 
 /// A quaternion of single precision from engine order.
 #[must_use]
+#[inline]
 pub fn from_wxyz_f32([w, x, y, z]: [f32; 4]) -> DQuat {
     DQuat::from_xyzw(f64::from(x), f64::from(y), f64::from(z), f64::from(w))
 }
@@ -30,18 +33,21 @@ pub fn from_wxyz_f32([w, x, y, z]: [f32; 4]) -> DQuat {
 /// # Panics
 /// If `values` has fewer than 3 values.
 #[must_use]
+#[inline]
 pub fn vec3(values: &[f64]) -> DVec3 {
     DVec3::new(values[0], values[1], values[2])
 }
 
 /// The rotation by roll about x, then pitch about y, then yaw about z, all about fixed axes: Rz·Ry·Rx.
 #[must_use]
+#[inline]
 pub fn from_roll_pitch_yaw(roll: f64, pitch: f64, yaw: f64) -> DQuat {
     DQuat::from_rotation_z(yaw) * DQuat::from_rotation_y(pitch) * DQuat::from_rotation_x(roll)
 }
 
 /// The heading of a rotation: the yaw of its roll-pitch-yaw decomposition, rad in `(-π, π]`.
 #[must_use]
+#[inline]
 pub fn yaw(rotation: DQuat) -> f64 {
     let DQuat { x, y, z, w } = rotation;
     (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z))
@@ -49,12 +55,14 @@ pub fn yaw(rotation: DQuat) -> f64 {
 
 /// The turn about z with the [`yaw`] of a rotation.
 #[must_use]
+#[inline]
 pub fn heading(rotation: DQuat) -> DQuat {
     DQuat::from_rotation_z(yaw(rotation))
 }
 
 /// The same angle in `(-π, π]`, rad.
 #[must_use]
+#[inline]
 pub fn wrap_angle(angle: f64) -> f64 {
     PI - (PI - angle).rem_euclid(TAU)
 }
@@ -62,6 +70,7 @@ pub fn wrap_angle(angle: f64) -> f64 {
 /// The angle of the rotation that leads from one orientation to the other, rad in `[0, π]`. The quaternions' lengths do
 /// not matter.
 #[must_use]
+#[inline]
 pub fn angle_between(a: DQuat, b: DQuat) -> f64 {
     let difference = a.conjugate() * b;
     2.0 * difference.xyz().length().atan2(difference.w.abs())

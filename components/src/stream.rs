@@ -72,6 +72,7 @@ impl Streams {
 
     /// The generator for the `counter`-th use of `stream`.
     #[must_use]
+    #[inline]
     pub fn draws(&self, stream: StreamId, counter: u64) -> Draws {
         Draws {
             rng: Xoshiro256PlusPlus::seed_from_u64(mix(self.key ^ stream.0).wrapping_add(mix(counter))),
@@ -98,12 +99,14 @@ pub struct Draws {
 impl Draws {
     /// Draws that always give the centre of the range or distribution asked for, for runs without randomisation.
     #[must_use]
+    #[inline]
     pub fn centred(mut self) -> Self {
         self.centre = true;
         self
     }
 
     /// A number in `[low, high)`; `low` if the range is empty.
+    #[inline]
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         if self.centre {
             return 0.5 * (low + high);
@@ -114,6 +117,7 @@ impl Draws {
     }
 
     /// A number in `[low, high)`, single precision; `low` if the range is empty.
+    #[inline]
     pub fn uniform_f32(&mut self, low: f32, high: f32) -> f32 {
         if self.centre {
             return 0.5 * (low + high);
@@ -123,6 +127,7 @@ impl Draws {
     }
 
     /// A normally distributed number.
+    #[inline]
     pub fn normal(&mut self, mean: f64, standard_deviation: f64) -> f64 {
         if self.centre {
             return mean;
@@ -135,6 +140,7 @@ impl Draws {
     ///
     /// # Panics
     /// If `high < low`.
+    #[inline]
     pub fn integer(&mut self, low: u32, high: u32) -> u32 {
         assert!(low <= high, "an integer range needs low <= high");
         let span = u64::from(high - low) + 1;
@@ -147,6 +153,7 @@ impl Draws {
     }
 
     /// True with the given probability.
+    #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
         if self.centre {
             return probability > 0.5;

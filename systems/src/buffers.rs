@@ -21,6 +21,8 @@ pub struct StepBuffers {
     pub diverged: Vec<bool>,
     /// Which termination terms fired, one bit each, one set per row.
     pub termination_terms: Vec<u64>,
+    /// Sums of the reward terms over rows.
+    sums: Vec<f64>,
     /// Place of the first reward term in the log.
     log: usize,
 }
@@ -34,6 +36,7 @@ impl StepBuffers {
             truncated: vec![false; rows],
             diverged: vec![false; rows],
             termination_terms: vec![0; rows],
+            sums: vec![0.0; rewards.names().len()],
             log: log.register(rewards.names().iter().map(|name| format!("reward/{name}"))),
         }
     }
@@ -55,13 +58,20 @@ pub(crate) fn publish_step(
     rows: Query<(&Row, &Reward, &Termination)>,
 ) {
     let terms = manager.names().len();
+    let buffers = &mut *buffers;
+    buffers.sums.fill(0.0);
     for (row, reward, termination) in &rows {
         let index = row.index();
         buffers.rewards[index] = reward.total;
         buffers.reward_terms[index * terms..][..terms].copy_from_slice(&reward.terms);
         buffers.set_flags(*row, termination);
     }
-    for term in 0..terms {
-        log.set_mean(buffers.log + term, buffers.reward_terms.iter().skip(term).step_by(terms).copied());
+    // In the order of rows, not in that of their table.
+    for values in buffers.reward_terms.chunks_exact(terms.max(1)) {
+        buffers.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let rows = buffers.rewards.len();
+    for (term, sum) in buffers.sums.iter().enumerate() {
+        log.set(buffers.log + term, sum / rows as f64);
     }
 }

@@ -38,4 +38,5 @@ pub mod staging;
 pub mod step;
 pub mod timing;
 pub mod tunable;
+pub mod workers;
 pub mod wrench;

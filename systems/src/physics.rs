@@ -10,7 +10,7 @@ use crate::backend::{Backend, StepRequest, SubstepControl, SubstepState, WriteKi
 use crate::handles::StateSlice;
 use crate::managers::action::ActionManager;
 use crate::managers::metrics::MetricsManager;
-use crate::row_view::Workers;
+use crate::workers::{Pace, Workers};
 use crate::staging::Staging;
 use crate::step::{Controls, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
 
@@ -120,6 +120,7 @@ pub(crate) fn dispatch_physics(
 pub(crate) fn read_state(
     physics: Res<Physics>,
     workers: Res<Workers>,
+    mut pace: Local<Pace>,
     entities: Res<RowEntities>,
     counter: Res<StepCounter>,
     mut divergences: ResMut<Divergences>,
@@ -140,7 +141,7 @@ pub(crate) fn read_state(
         for (clock, termination) in clocks.iter_mut().zip(terminations.iter()) {
             clock.step += u32::from(!termination.idle);
         }
-        workers.split2(&mut states, &mut terminations, |start, states, terminations| {
+        workers.split2(&mut pace, &mut states, &mut terminations, |start, states, terminations| {
             let rows = indices[start..].iter().zip(states).zip(terminations);
             for ((row, state), termination) in
                 rows.filter(|(_, termination)| !termination.idle && !termination.diverged)

@@ -1,10 +1,8 @@
-//! How term code reads a row, and how row loops are split over threads.
+//! How term code reads a row.
 
-use bevy_ecs::prelude::Resource;
 use bevy_ecs::query::QueryData;
 use glam::{DQuat, DVec3};
 use manege_components::{Action, Command, EpisodeClock, RobotState, Row, Streams, TaskState, rotation};
-use rayon::prelude::*;
 
 use crate::handles::{CommandSlice, StateSlice, TaskSlice};
 
@@ -111,161 +109,85 @@ impl<'a> RowView<'a> {
 
     /// The row's index.
     #[must_use]
+    #[inline]
     pub fn row(&self) -> Row {
         self.row
     }
 
     /// Time within the episode.
     #[must_use]
+    #[inline]
     pub fn clock(&self) -> EpisodeClock {
         *self.clock
     }
 
     /// The row's random streams in this episode.
     #[must_use]
+    #[inline]
     pub fn streams(&self) -> Streams {
         *self.streams
     }
 
     /// The raw action being executed, `A` values.
     #[must_use]
+    #[inline]
     pub fn action(&self) -> &'a [f32] {
         self.action.current()
     }
 
     /// The raw action of the control step before, `A` values.
     #[must_use]
+    #[inline]
     pub fn previous_action(&self) -> &'a [f32] {
         self.action.previous()
     }
 
     /// The raw action two control steps before, `A` values.
     #[must_use]
+    #[inline]
     pub fn before_previous_action(&self) -> &'a [f32] {
         self.action.before_previous()
     }
 
     /// Values of a command term.
     #[must_use]
+    #[inline]
     pub fn command(&self, slice: CommandSlice) -> &'a [f32] {
         &self.command[slice.range()]
     }
 
     /// Values that the task keeps per row.
     #[must_use]
+    #[inline]
     pub fn task(&self, slice: TaskSlice) -> &'a [f32] {
         &self.task[slice.range()]
     }
 
     /// A physics output.
     #[must_use]
+    #[inline]
     pub fn state(&self, slice: StateSlice) -> &'a [f64] {
         &self.state[slice.range()]
     }
 
     /// The first value of a physics output.
     #[must_use]
+    #[inline]
     pub fn scalar(&self, slice: StateSlice) -> f64 {
         self.state[slice.range().start]
     }
 
     /// A physics output of three values as a vector.
     #[must_use]
+    #[inline]
     pub fn vec3(&self, slice: StateSlice) -> DVec3 {
         rotation::vec3(self.state(slice))
     }
 
     /// A physics output of four values, `wxyz`, as a rotation.
     #[must_use]
+    #[inline]
     pub fn rotation(&self, slice: StateSlice) -> DQuat {
         rotation::from_wxyz(self.state(slice))
-    }
-}
-
-/// Rows that are handed to one worker at a time. A multiple of nothing in particular: small enough to balance, large
-/// enough that handing over costs little.
-const CHUNK: usize = 64;
-
-/// Rows from which a loop pays for waking other threads and for moving the rows to their cores. Measured on two cores:
-/// below some 2,000 rows a loop is slower on two threads than on one.
-const PARALLEL_ROWS: usize = 32 * CHUNK;
-
-/// Threads that row loops may use.
-///
-/// At most one dispatch runs at a time, so the physics threads are idle while these work and the number of threads that
-/// run at once never exceeds the number asked for.
-#[derive(Resource)]
-pub struct Workers {
-    pool: Option<rayon::ThreadPool>,
-}
-
-impl Workers {
-    /// Loops over `rows` rows on at most `threads` threads. With one, or with few rows, everything runs on the caller's.
-    ///
-    /// # Errors
-    /// The operating system refuses to start a thread.
-    pub fn new(threads: usize, rows: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let pool = if threads > 1 && rows >= PARALLEL_ROWS {
-            Some(
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .thread_name(|i| format!("manege-rows-{i}"))
-                    .build()?,
-            )
-        } else {
-            None
-        };
-        Ok(Self { pool })
-    }
-
-    /// Calls `work` on consecutive pieces of a column, with the index of each piece's first element.
-    ///
-    /// The pieces, and so every result, are the same for any number of threads.
-    pub(crate) fn split<A: Send>(&self, column: &mut [A], work: impl Fn(usize, &mut [A]) + Sync + Send) {
-        match self.pool_for(column.len()) {
-            Some(pool) => pool.install(|| {
-                column.par_chunks_mut(CHUNK).enumerate().for_each(|(i, piece)| work(i * CHUNK, piece));
-            }),
-            None => {
-                for (i, piece) in column.chunks_mut(CHUNK).enumerate() {
-                    work(i * CHUNK, piece);
-                }
-            }
-        }
-    }
-
-    /// As [`split`](Self::split), for two columns of equal length.
-    pub(crate) fn split2<A: Send, B: Send>(
-        &self,
-        first: &mut [A],
-        second: &mut [B],
-        work: impl Fn(usize, &mut [A], &mut [B]) + Sync + Send,
-    ) {
-        match self.pool_for(first.len()) {
-            Some(pool) => pool.install(|| {
-                first
-                    .par_chunks_mut(CHUNK)
-                    .zip(second.par_chunks_mut(CHUNK))
-                    .enumerate()
-                    .for_each(|(i, (a, b))| work(i * CHUNK, a, b));
-            }),
-            None => {
-                for (i, (a, b)) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)).enumerate() {
-                    work(i * CHUNK, a, b);
-                }
-            }
-        }
-    }
-
-    /// The pool, if a loop over `rows` is long enough to pay for it.
-    fn pool_for(&self, rows: usize) -> Option<&rayon::ThreadPool> {
-        self.pool.as_ref().filter(|_| rows >= PARALLEL_ROWS)
-    }
-}
-
-impl std::fmt::Debug for Workers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let threads = self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads);
-        f.debug_struct("Workers").field("threads", &threads).finish()
     }
 }

@@ -21,7 +21,7 @@ use crate::managers::task;
 use crate::managers::termination::TerminationManager;
 use crate::physics::{Divergences, Physics, StateLayout};
 use crate::reset::ResetLog;
-use crate::row_view::Workers;
+use crate::workers::Workers;
 use crate::schedule::{ResetSchedule, StepSchedule, reset_schedule, step_schedule};
 use crate::snapshot::{self, SnapshotParts};
 use crate::staging::Staging;
@@ -307,7 +307,8 @@ pub fn prepare(
 /// # Errors
 /// See [`StepError`]. After an error about the actions, nothing has changed and the next step may follow.
 pub fn step(world: &mut World) -> Result<(), StepError> {
-    world.run_schedule(StepSchedule);
+    let workers = world.resource::<Workers>().clone();
+    workers.enter(|| world.run_schedule(StepSchedule));
     // Without this, removed tags would be remembered for ever.
     world.clear_trackers();
     world.resource_mut::<StepStatus>().take()

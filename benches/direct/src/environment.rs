@@ -3,6 +3,7 @@
 mod piece;
 mod staged;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,7 @@ pub(crate) struct RowState<R> {
 pub struct Direct<T: FusedTask> {
     task: T,
     backend: Box<dyn Backend>,
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
     seed: u64,
     steps: u64,
     substeps: u32,
@@ -126,7 +127,7 @@ impl<T: FusedTask> Direct<T> {
             freshness: if physics.fresh { Freshness::Fresh } else { Freshness::LastSubstep },
         };
         let pool = if threads > 1 && rows >= PARALLEL_ROWS {
-            Some(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
+            Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?))
         } else {
             None
         };
@@ -173,6 +174,51 @@ impl<T: FusedTask> Direct<T> {
                 Err(DirectError::ActionNotFinite { row: bad / width, column: bad % width, value: actions[bad] })
             }
         }
+    }
+
+    /// One control step.
+    fn advance(&mut self, actions: &[f32]) -> Result<(), DirectError> {
+        self.check(actions)?;
+        let begun = Instant::now();
+        self.times = Times::default();
+        self.steps += 1;
+        let controls_width = self.controls.len() / self.rows.len();
+        let controls = self.controls.chunks_exact_mut(controls_width);
+        for ((row, action), ctrl) in self.rows.iter_mut().zip(actions.chunks_exact(T::ACTION_WIDTH)).zip(controls) {
+            self.task.act(&mut row.task, action, ctrl);
+        }
+        let physics = Instant::now();
+        self.backend.step(StepRequest {
+            rows: None,
+            substeps: self.substeps,
+            controls: &self.controls,
+            feedback: None,
+        })?;
+        self.times.physics = physics.elapsed();
+        for fault in self.backend.faults() {
+            self.rows[fault.row as usize].failed = true;
+        }
+        self.task.advance();
+        if self.task.push_is_due() {
+            self.pass(Part::BeforePush)?;
+            self.push()?;
+            self.pass(Part::AfterPush)?;
+        } else {
+            self.push = None;
+            self.pass(Part::Whole)?;
+        }
+        self.ended.clear();
+        let flags = self.terminated.iter().zip(&self.truncated).enumerate();
+        self.ended.extend(flags.filter(|(_, (a, b))| **a || **b).map(|(row, _)| row as u32));
+        if self.ended.is_empty() {
+            self.report.episodes = 0;
+        } else {
+            let reset = Instant::now();
+            self.restart()?;
+            self.times.reset = reset.elapsed();
+        }
+        self.times.total = begun.elapsed();
+        Ok(())
     }
 
     /// Everything between physics and resets, for all rows.
@@ -387,47 +433,11 @@ impl<T: FusedTask> Environment for Direct<T> {
     }
 
     fn step(&mut self, actions: &[f32]) -> Result<(), DirectError> {
-        self.check(actions)?;
-        let begun = Instant::now();
-        self.times = Times::default();
-        self.steps += 1;
-        let controls_width = self.controls.len() / self.rows.len();
-        let controls = self.controls.chunks_exact_mut(controls_width);
-        for ((row, action), ctrl) in self.rows.iter_mut().zip(actions.chunks_exact(T::ACTION_WIDTH)).zip(controls) {
-            self.task.act(&mut row.task, action, ctrl);
+        match self.pool.clone() {
+            // The whole step, so that the loop over rows finds a thread of the pool awake.
+            Some(pool) => pool.install(|| self.advance(actions)),
+            None => self.advance(actions),
         }
-        let physics = Instant::now();
-        self.backend.step(StepRequest {
-            rows: None,
-            substeps: self.substeps,
-            controls: &self.controls,
-            feedback: None,
-        })?;
-        self.times.physics = physics.elapsed();
-        for fault in self.backend.faults() {
-            self.rows[fault.row as usize].failed = true;
-        }
-        self.task.advance();
-        if self.task.push_is_due() {
-            self.pass(Part::BeforePush)?;
-            self.push()?;
-            self.pass(Part::AfterPush)?;
-        } else {
-            self.push = None;
-            self.pass(Part::Whole)?;
-        }
-        self.ended.clear();
-        let flags = self.terminated.iter().zip(&self.truncated).enumerate();
-        self.ended.extend(flags.filter(|(_, (a, b))| **a || **b).map(|(row, _)| row as u32));
-        if self.ended.is_empty() {
-            self.report.episodes = 0;
-        } else {
-            let reset = Instant::now();
-            self.restart()?;
-            self.times.reset = reset.elapsed();
-        }
-        self.times.total = begun.elapsed();
-        Ok(())
     }
 
     fn observation(&self, group: usize) -> &[f32] {

@@ -13,7 +13,8 @@ use crate::config::{ConfigError, Entry};
 use crate::error::StepError;
 use crate::handles::StateSlice;
 use crate::log::StepLog;
-use crate::row_view::{RowColumns, RowView, Workers};
+use crate::row_view::{RowColumns, RowView};
+use crate::workers::{Pace, Workers};
 use crate::step::{ResettingRows, StepStatus, Timing};
 
 /// Computes one number per row.
@@ -276,6 +277,7 @@ pub(crate) fn compute_metrics(
     manager: Res<MetricsManager>,
     timing: Res<Timing>,
     workers: Res<Workers>,
+    mut pace: Local<Pace>,
     mut status: ResMut<StepStatus>,
     mut rows: Query<(RowColumns, &Termination, &mut Metrics)>,
 ) {
@@ -286,7 +288,7 @@ pub(crate) fn compute_metrics(
     let finite = AtomicBool::new(true);
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
     for (columns, terminations, mut metrics) in tables {
-        workers.split(&mut metrics, |start, metrics| {
+        workers.split(&mut pace, &mut metrics, |start, metrics| {
             for (i, metrics) in metrics.iter_mut().enumerate() {
                 if takes_part(&terminations[start + i])
                     && !manager.gather(&columns.view(start + i), timing.substeps, metrics)

@@ -9,8 +9,9 @@ use crate::build::{BuildContext, BuildError};
 use crate::config::Entry;
 use crate::error::StepError;
 use crate::handles::RewardHandle;
-use crate::row_view::{RowColumns, RowView, Workers};
+use crate::row_view::{RowColumns, RowView};
 use crate::step::StepStatus;
+use crate::workers::{Pace, Workers};
 
 /// Computes one number per row, which the manager weighs and adds to the reward.
 ///
@@ -167,6 +168,7 @@ impl RewardManager {
 pub(crate) fn compute_rewards(
     manager: Res<RewardManager>,
     workers: Res<Workers>,
+    mut pace: Local<Pace>,
     mut status: ResMut<StepStatus>,
     mut rows: Query<(RowColumns, &Termination, &mut Reward)>,
 ) {
@@ -174,7 +176,7 @@ pub(crate) fn compute_rewards(
     let finite = AtomicBool::new(true);
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
     for (columns, terminations, mut rewards) in tables {
-        workers.split(&mut rewards, |start, rewards| {
+        workers.split(&mut pace, &mut rewards, |start, rewards| {
             for (i, reward) in rewards.iter_mut().enumerate() {
                 if terminations[start + i].idle {
                     reward.total = 0.0;

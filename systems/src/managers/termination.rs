@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::{BuildContext, BuildError};
 use crate::config::Entry;
-use crate::row_view::{RowColumns, RowView, Workers};
+use crate::row_view::{RowColumns, RowView};
+use crate::workers::{Pace, Workers};
 
 /// Decides whether a row's episode is over.
 ///
@@ -117,11 +118,12 @@ impl TerminationManager {
 pub(crate) fn compute_terminations(
     manager: Res<TerminationManager>,
     workers: Res<Workers>,
+    mut pace: Local<Pace>,
     mut rows: Query<(RowColumns, &mut Termination)>,
 ) {
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
     for (columns, mut terminations) in tables {
-        workers.split(&mut terminations, |start, terminations| {
+        workers.split(&mut pace, &mut terminations, |start, terminations| {
             for (i, termination) in terminations.iter_mut().enumerate() {
                 if termination.idle {
                     // Which terms fired stays: the reset that follows reports it.

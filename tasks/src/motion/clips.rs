@@ -178,6 +178,7 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame, as for all quantities.
     #[must_use]
+    #[inline]
     pub fn joint_pos(&self, frame: usize) -> &[f32] {
         &self.joint_pos[frame * self.joints..][..self.joints]
     }
@@ -187,6 +188,7 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame.
     #[must_use]
+    #[inline]
     pub fn joint_vel(&self, frame: usize) -> &[f32] {
         &self.joint_vel[frame * self.joints..][..self.joints]
     }
@@ -196,6 +198,7 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame.
     #[must_use]
+    #[inline]
     pub fn body_pos(&self, frame: usize) -> &[[f32; 3]] {
         self.row(&self.body_pos, frame)
     }
@@ -205,6 +208,7 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame.
     #[must_use]
+    #[inline]
     pub fn body_quat(&self, frame: usize) -> &[[f32; 4]] {
         self.row(&self.body_quat, frame)
     }
@@ -214,6 +218,7 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame.
     #[must_use]
+    #[inline]
     pub fn body_lin_vel(&self, frame: usize) -> &[[f32; 3]] {
         self.row(&self.body_lin_vel, frame)
     }
@@ -223,10 +228,12 @@ impl MotionClips {
     /// # Panics
     /// If there is no such frame.
     #[must_use]
+    #[inline]
     pub fn body_ang_vel(&self, frame: usize) -> &[[f32; 3]] {
         self.row(&self.body_ang_vel, frame)
     }
 
+    #[inline]
     fn row<'a, const N: usize>(&self, values: &'a [f32], frame: usize) -> &'a [[f32; N]] {
         let bodies = self.bodies.len();
         &values.as_chunks::<N>().0[frame * bodies..][..bodies]

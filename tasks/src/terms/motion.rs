@@ -70,27 +70,32 @@ impl MotionReference {
 
     /// The motion.
     #[must_use]
+    #[inline]
     pub fn clips(&self) -> &MotionClips {
         &self.clips
     }
 
     /// Number of tracked bodies.
     #[must_use]
+    #[inline]
     pub fn bodies(&self) -> usize {
         self.bodies.len()
     }
 
     /// A row beside the frame that it is to match.
+    #[inline]
     fn pursuit<'a>(&'a self, row: &RowView<'a>) -> Pursuit<'a> {
         self.pursuit_of(*row, row.task(self.frame)[0], row.task(self.alignment))
     }
 
+    #[inline]
     fn pursuit_of<'a>(&'a self, row: RowView<'a>, frame: f32, alignment: &[f32]) -> Pursuit<'a> {
         let [w, z, x, y] = [0, 1, 2, 3].map(|i| f64::from(alignment[i]));
         Pursuit { reference: self, row, frame: self.frame_index(frame), turn: DQuat::from_xyzw(0.0, 0.0, z, w), x, y }
     }
 
     /// A frame from task state, which a replay may have set.
+    #[inline]
     fn frame_index(&self, frame: f32) -> usize {
         (frame.max(0.0) as usize).min(self.clips.frames() - 1)
     }
@@ -108,62 +113,76 @@ struct Pursuit<'a> {
     y: f64,
 }
 
+#[inline]
 fn vec3([x, y, z]: [f32; 3]) -> DVec3 {
     DVec3::new(f64::from(x), f64::from(y), f64::from(z))
 }
 
 impl<'a> Pursuit<'a> {
+    #[inline]
     fn clips(&self) -> &'a MotionClips {
         &self.reference.clips
     }
 
+    #[inline]
     fn bodies(&self) -> std::ops::Range<usize> {
         0..self.reference.bodies.len()
     }
 
+    #[inline]
     fn anchor(&self) -> usize {
         self.reference.anchor
     }
 
+    #[inline]
     fn position(&self, body: usize) -> DVec3 {
         self.row.vec3(self.reference.bodies[body].position)
     }
 
+    #[inline]
     fn orientation(&self, body: usize) -> DQuat {
         self.row.rotation(self.reference.bodies[body].orientation)
     }
 
+    #[inline]
     fn linear_velocity(&self, body: usize) -> DVec3 {
         self.row.vec3(self.reference.bodies[body].linear_velocity)
     }
 
+    #[inline]
     fn angular_velocity(&self, body: usize) -> DVec3 {
         self.row.vec3(self.reference.bodies[body].angular_velocity)
     }
 
+    #[inline]
     fn motion_position(&self, body: usize) -> DVec3 {
         vec3(self.clips().body_pos(self.frame)[body])
     }
 
+    #[inline]
     fn motion_orientation(&self, body: usize) -> DQuat {
         rotation::from_wxyz_f32(self.clips().body_quat(self.frame)[body])
     }
 
+    #[inline]
     fn motion_linear_velocity(&self, body: usize) -> DVec3 {
         vec3(self.clips().body_lin_vel(self.frame)[body])
     }
 
+    #[inline]
     fn motion_angular_velocity(&self, body: usize) -> DVec3 {
         vec3(self.clips().body_ang_vel(self.frame)[body])
     }
 
     /// `p*`.
+    #[inline]
     fn relative_position(&self, body: usize) -> DVec3 {
         let anchor = self.motion_position(self.anchor());
         self.turn * (self.motion_position(body) - anchor) + DVec3::new(self.x, self.y, anchor.z)
     }
 
     /// `q*`.
+    #[inline]
     fn relative_orientation(&self, body: usize) -> DQuat {
         self.turn * self.motion_orientation(body)
     }
@@ -177,16 +196,19 @@ impl<'a> Pursuit<'a> {
     }
 
     /// Joints of the robot and of the motion: positions, rad.
+    #[inline]
     fn joint_positions(&self) -> impl Iterator<Item = (f64, f64)> {
         pairs(self.row.state(self.reference.joint_positions), self.clips().joint_pos(self.frame))
     }
 
     /// Joints of the robot and of the motion: velocities, rad/s.
+    #[inline]
     fn joint_velocities(&self) -> impl Iterator<Item = (f64, f64)> {
         pairs(self.row.state(self.reference.joint_velocities), self.clips().joint_vel(self.frame))
     }
 }
 
+#[inline]
 fn pairs<'a>(robot: &'a [f64], motion: &'a [f32]) -> impl Iterator<Item = (f64, f64)> + 'a {
     robot.iter().zip(motion).map(|(&robot, &motion)| (robot, f64::from(motion)))
 }

@@ -5,15 +5,17 @@ use manege_components::{Command, ResetRequested, TaskState, Termination};
 
 use super::CommandManager;
 use crate::log::StepLog;
-use crate::row_view::{BaseColumns, Workers};
+use crate::row_view::BaseColumns;
 use crate::staging::Staging;
 use crate::step::{ResettingRows, Timing};
+use crate::workers::{Pace, Workers};
 
 /// Updates the commands of all rows. Rows whose episode just ended keep their timers.
 pub(crate) fn compute_commands(
     mut manager: ResMut<CommandManager>,
     timing: Res<Timing>,
     workers: Res<Workers>,
+    mut pace: Local<Pace>,
     mut rows: Query<(BaseColumns, &Termination, &mut Command, &mut TaskState)>,
 ) {
     for slot in manager.slots.iter_mut().filter(|slot| slot.term.watches_failures()) {
@@ -30,7 +32,7 @@ pub(crate) fn compute_commands(
     let dt = timing.control_period;
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
     for (columns, terminations, mut commands, mut tasks) in tables {
-        workers.split2(&mut commands, &mut tasks, |start, commands, tasks| {
+        workers.split2(&mut pace, &mut commands, &mut tasks, |start, commands, tasks| {
             for (i, (command, task)) in commands.iter_mut().zip(tasks).enumerate() {
                 let termination = &terminations[start + i];
                 if !termination.idle {

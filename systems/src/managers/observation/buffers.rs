@@ -6,9 +6,10 @@ use bevy_ecs::prelude::*;
 use manege_components::{Observation, ObservationHistory, ResetRequested, Row, Streams, Termination};
 
 use super::{Group, ObservationManager};
-use crate::row_view::{RowColumns, Workers};
+use crate::row_view::RowColumns;
 use crate::snapshot::{Reader, Saved, SnapshotError, Writer};
 use crate::step::{StepCounter, StepStatus};
+use crate::workers::{Pace, Workers};
 
 /// One contiguous buffer per group, rows × columns.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,32 @@ impl GroupBuffers {
         for (buffer, group) in self.0.iter_mut().zip(groups) {
             buffer[row.index() * group.width()..][..group.width()]
                 .copy_from_slice(&observation.values[group.columns.clone()]);
+        }
+    }
+
+    /// Copies the observations of `rows`, split over threads if these are all rows in order, as they are unless the host has
+    /// moved some to another table.
+    fn copy_all(
+        &mut self,
+        groups: &[Group],
+        rows: &[Row],
+        observations: &[Observation],
+        (workers, pace): (&Workers, &mut [Pace]),
+    ) {
+        let in_order = rows.iter().enumerate().all(|(i, row)| row.index() == i);
+        for ((buffer, group), pace) in self.0.iter_mut().zip(groups).zip(pace) {
+            let width = group.width();
+            if in_order && buffer.len() == rows.len() * width {
+                workers.split_wide(pace, buffer, width, |start, piece| {
+                    for (to, observation) in piece.chunks_exact_mut(width).zip(&observations[start..]) {
+                        to.copy_from_slice(&observation.values[group.columns.clone()]);
+                    }
+                });
+            } else {
+                for (row, observation) in rows.iter().zip(observations) {
+                    buffer[row.index() * width..][..width].copy_from_slice(&observation.values[group.columns.clone()]);
+                }
+            }
         }
     }
 }
@@ -99,6 +126,8 @@ impl FinalObservations {
 pub(crate) fn compute_observations(
     manager: Res<ObservationManager>,
     workers: Res<Workers>,
+    mut observing: Local<Pace>,
+    mut copying: Local<Vec<Pace>>,
     counter: Res<StepCounter>,
     mut status: ResMut<StepStatus>,
     mut buffers: ResMut<ObservationBuffers>,
@@ -107,8 +136,9 @@ pub(crate) fn compute_observations(
 ) {
     let fit = AtomicBool::new(true);
     let Ok(tables) = rows.contiguous_iter_mut() else { return };
+    copying.resize(manager.groups.len(), Pace::default());
     for (columns, _, terminations, mut observations, mut memories) in tables {
-        workers.split2(&mut observations, &mut memories, |start, observations, memories| {
+        workers.split2(&mut observing, &mut observations, &mut memories, |start, observations, memories| {
             for (i, (observation, memory)) in observations.iter_mut().zip(memories).enumerate() {
                 if !terminations[start + i].idle
                     && !manager.observe(&columns.view(start + i), observation, memory, counter.steps)
@@ -126,11 +156,12 @@ pub(crate) fn compute_observations(
             return status.fail(error);
         }
     }
-    for (_, row, termination, observation, _) in &rows {
-        buffers.0.copy(&manager.groups, *row, observation);
-        if termination.done() {
-            finals.0.copy(&manager.groups, *row, observation);
-        }
+    let Ok(tables) = rows.contiguous_iter() else { return };
+    for (_, indices, _, observations, _) in tables {
+        buffers.0.copy_all(&manager.groups, indices, observations, (&workers, &mut copying));
+    }
+    for (_, row, _, observation, _) in rows.iter().filter(|(_, _, termination, ..)| termination.done()) {
+        finals.0.copy(&manager.groups, *row, observation);
     }
 }
 
