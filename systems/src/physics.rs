@@ -10,9 +10,9 @@ use crate::backend::{Backend, StepRequest, SubstepControl, SubstepState, WriteKi
 use crate::handles::StateSlice;
 use crate::managers::action::ActionManager;
 use crate::managers::metrics::MetricsManager;
-use crate::workers::{Pace, Workers};
 use crate::staging::Staging;
 use crate::step::{Controls, ResettingRows, RowEntities, StepCounter, StepStatus, Timing};
+use crate::workers::{Pace, Workers};
 
 /// The backend, with the rows that take part in the current step.
 #[derive(Resource)]

@@ -21,7 +21,6 @@ use crate::managers::task;
 use crate::managers::termination::TerminationManager;
 use crate::physics::{Divergences, Physics, StateLayout};
 use crate::reset::ResetLog;
-use crate::workers::Workers;
 use crate::schedule::{ResetSchedule, StepSchedule, reset_schedule, step_schedule};
 use crate::snapshot::{self, SnapshotParts};
 use crate::staging::Staging;
@@ -29,6 +28,7 @@ use crate::step::{
     AutoReset, Controls, Randomness, ResettingRows, RowEntities, Stagger, StepCounter, StepStatus, Timing,
 };
 use crate::timing::StepTimings;
+use crate::workers::Workers;
 use crate::wrench::ExternalWrenches;
 
 /// What an application chooses about an environment, apart from its configuration.

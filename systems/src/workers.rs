@@ -54,11 +54,8 @@ impl Pace {
             return;
         }
         let measured = work.as_nanos() as f64 / rows as f64;
-        self.per_row = if self.per_row == 0.0 {
-            measured
-        } else {
-            0.75 * self.per_row + 0.25 * measured.min(2.0 * self.per_row)
-        };
+        self.per_row =
+            if self.per_row == 0.0 { measured } else { 0.75 * self.per_row + 0.25 * measured.min(2.0 * self.per_row) };
     }
 }
 
@@ -71,10 +68,8 @@ impl Workers {
         if threads == 1 || rows <= CHUNK {
             return Ok(Self { pool: None });
         }
-        let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("manege-rows-{i}"))
-            .build()?;
+        let threads =
+            rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("manege-rows-{i}")).build()?;
         Ok(Self { pool: Some(Arc::new(Pool { threads, divisible: AtomicU64::new(0) })) })
     }
 

@@ -17,14 +17,24 @@ const EVERY: usize = 4;
 
 /// Options that MuJoCo has by itself, each of ours alone, and all together. The last is a yardstick: stock options, but the
 /// solver goes on until it is nearer to the minimum than by the tolerance of 1e-8 that both robots' models have.
-pub const VARIANTS: [&str; 7] =
-    ["stock", "sparse Jacobian", "islands off", "midphase off", "sensors off", "all four", "stock, solved further"];
+pub const VARIANTS: [&str; 8] = [
+    "stock",
+    "sparse Jacobian",
+    "islands off",
+    "midphase off",
+    "sensors off",
+    "visual geoms off",
+    "all five",
+    "stock, solved further",
+];
+
+const ALL: &str = "all five";
 
 /// The difference that does not count, in rad, m, rad/s and m/s.
 pub const SAME: f64 = 1e-12;
 
 fn batch(model: &Model, variant: &str, timestep: f64) -> Batch {
-    let all = variant == "all four";
+    let all = variant == ALL;
     let options = ModelOptions {
         timestep: Some(timestep),
         jacobian: (all || variant == "sparse Jacobian").then_some(Jacobian::Sparse),
@@ -133,12 +143,22 @@ pub fn compare(task: &str) -> Vec<Comparison> {
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let further = Model::from_xml_files(task.model.main, &files).expect("a valid model");
 
+    let bare = format!(r#"<mujoco><compiler discardvisual="true"/><include file="{}"/></mujoco>"#, task.model.main);
+    let files = [task.model.files, &[("bare.xml", bare.as_str())]].concat();
+    let stepped = Model::from_xml_files("bare.xml", &files).expect("a valid model");
+
     let mut leader = batch(&model, "stock", timestep);
     let mut variants: Vec<(Comparison, Batch)> = VARIANTS
         .map(|variant| {
             let comparison =
                 Comparison { variant, times: Vec::new(), qpos: 0.0, qvel: 0.0, beyond: 0, states: 0, faults: 0 };
-            let model = if variant == VARIANTS[6] { &further } else { &model };
+            let model = if variant == VARIANTS[7] {
+                &further
+            } else if [ALL, "visual geoms off"].contains(&variant) {
+                &stepped
+            } else {
+                &model
+            };
             (comparison, batch(model, variant, timestep))
         })
         .into();

@@ -1,10 +1,12 @@
-//! The bare physics of a run: the same steps and the same state writes, with nothing around them.
+//! The bare physics of a run: the same steps by `mj_step` and the same state writes, with nothing around them.
 
 use std::time::{Duration, Instant};
 
 use manege_systems::backend::{
     Backend, BackendRequest, FieldWrite, Freshness, ModelField, Output, StateWrite, StepRequest, WriteKind,
 };
+
+use manege_systems::config::{PhysicsConfig, SensorSchedule};
 
 use crate::{DirectError, Environment, Options};
 
@@ -77,7 +79,8 @@ impl Recording {
         outputs: Vec<Output>,
     ) -> Result<(Vec<Duration>, Box<dyn Backend>), DirectError> {
         let (task, preset) = manege_tasks::find(name)?;
-        let physics = (task.config)(preset.name).physics;
+        // As `mj_step` does: the step that leaves out sensors is a part of what is measured against this.
+        let physics = PhysicsConfig { sensors: SensorSchedule::EverySubstep, ..(task.config)(preset.name).physics };
         let substeps = physics.substeps()?;
         let fields = self.first.iter().flat_map(|write| &write.fields).map(|(field, _)| *field).collect();
         let mut backend = task.load(&physics)?.build(&BackendRequest {

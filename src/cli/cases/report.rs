@@ -222,7 +222,7 @@ const COLUMNS: [&str; 10] = [
 
 /// What the columns of the table mean.
 const LEGEND: &str = "direct, managed: environment steps per second, median over runs
-ceiling: the same steps and resets through the physics engine alone
+ceiling: the same steps and resets through the physics engine alone, by mj_step
 ms: means per control step, direct / managed
 spread: standard deviation over runs as a part of the mean, direct / managed";
 

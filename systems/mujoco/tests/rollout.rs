@@ -275,8 +275,8 @@ fn contacts_between_geoms_have_the_bits_of_mj_forward() {
     };
     let fresh = recording.read("fresh_sensors");
     let sensors: Vec<_> = recording.model.sensors().map(|sensor| sensor.data).collect();
-    let indices = ["foot_on_floor", "foot_on_box"]
-        .map(|name| recording.model.id(ObjectKind::Sensor, name).expect("a sensor"));
+    let indices =
+        ["foot_on_floor", "foot_on_box"].map(|name| recording.model.id(ObjectKind::Sensor, name).expect("a sensor"));
     let mut touched = 0;
     let mut batch = recording.batch(2, false, indices.map(Source::Sensor).to_vec(), Freshness::Fresh);
     recording.replay(&mut batch, |step, batch| {

@@ -14,8 +14,8 @@ use crate::error::StepError;
 use crate::handles::StateSlice;
 use crate::log::StepLog;
 use crate::row_view::{RowColumns, RowView};
-use crate::workers::{Pace, Workers};
 use crate::step::{ResettingRows, StepStatus, Timing};
+use crate::workers::{Pace, Workers};
 
 /// Computes one number per row.
 ///

@@ -147,7 +147,9 @@ impl Refresh {
             }
             let narrowed;
             let (whole, model) = match &self.watched {
-                Some(watched) if self.position >= Position::Contacts || self.position_sensors || self.velocity_sensors => {
+                Some(watched)
+                    if self.position >= Position::Contacts || self.position_sensors || self.velocity_sensors =>
+                {
                     narrowed = watched.narrow(model);
                     (model, &raw const narrowed)
                 }

@@ -85,8 +85,9 @@ impl Masks {
         let raw = model.raw();
         let (geoms, bodies) = (model.count(ObjectKind::Geom), model.count(ObjectKind::Body));
         // SAFETY: arrays of the model with one `int` for each geom.
-        let (contype, conaffinity, body_of) =
-            unsafe { (array(raw.geom_contype, geoms), array(raw.geom_conaffinity, geoms), array(raw.geom_bodyid, geoms)) };
+        let (contype, conaffinity, body_of) = unsafe {
+            (array(raw.geom_contype, geoms), array(raw.geom_conaffinity, geoms), array(raw.geom_bodyid, geoms))
+        };
         let of_geoms = |mask: &[c_int]| -> Box<[c_int]> {
             mask.iter().enumerate().map(|(geom, &bits)| if watched.contains(&geom) { bits } else { 0 }).collect()
         };
