@@ -1,13 +1,14 @@
 //! Each manager's part of the control step alone, on the state that a whole step left.
 //!
-//! `cargo x bench -- managers/g1_walk_flat/reward` runs one. Throughput is in environment steps.
+//! `cargo x bench -- managers/g1_walk_flat/reward` runs one. Throughput is in environment steps, of one thread: a whole step spreads
+//! the longer of these loops over all.
 
 mod common;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use manege_systems::schedule::StepSystems as S;
 
-use common::{TASKS, environment, quick, short, stage, threads};
+use common::{TASKS, environment, quick, short, stage};
 
 const STAGES: [(&str, S); 10] = [
     ("check_actions", S::Check),
@@ -29,7 +30,7 @@ fn managers(c: &mut Criterion) {
         quick(&mut group);
         group.throughput(Throughput::Elements(rows as u64));
         for (name, set) in STAGES {
-            let mut env = environment(task, rows, threads(), "");
+            let mut env = environment(task, rows, 1, "");
             let mut schedule = stage(set);
             group.bench_function(BenchmarkId::new(name, rows), |b| b.iter(|| schedule.run(env.world_mut())));
         }
