@@ -96,7 +96,7 @@ fn physics(environment: &Environment, config: &Value) -> Value {
     options.insert("timestep".to_owned(), info.timestep.into());
     options.insert("substeps".to_owned(), environment.substeps().into());
     options.insert("control_period".to_owned(), environment.control_period().into());
-    for key in ["fresh", "sensors", "layout"] {
+    for key in ["fresh", "sensors", "layout", "visuals"] {
         options.insert(key.to_owned(), config[key].clone());
     }
     for (name, value) in &info.options {

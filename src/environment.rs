@@ -183,6 +183,9 @@ impl Environment {
 
     /// Takes every row through one control step. `actions` has rows × action width values.
     ///
+    /// With several threads and many rows, the systems run on one of the environment's threads instead of the caller's, so
+    /// those that a host adds have no access to data that is bound to a thread (`NonSend`).
+    ///
     /// # Errors
     /// Actions of the wrong shape or not finite are refused; nothing has changed then. Else see [`StepError`].
     pub fn step(&mut self, actions: &[f32]) -> Result<(), StepError> {

@@ -304,6 +304,9 @@ pub fn prepare(
 
 /// Takes every row through one control step with the actions in [`ActionInput`].
 ///
+/// The schedule runs on the caller's thread or on one of the [`Workers`], whichever is faster: systems in it have no access
+/// to data that is bound to a thread (`NonSend`).
+///
 /// # Errors
 /// See [`StepError`]. After an error about the actions, nothing has changed and the next step may follow.
 pub fn step(world: &mut World) -> Result<(), StepError> {

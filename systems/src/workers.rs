@@ -191,3 +191,86 @@ impl std::fmt::Debug for Workers {
         f.debug_struct("Workers").field("threads", &threads).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A loop that is known to be worth splitting from anywhere.
+    const LONG: Pace = Pace { per_row: 1e9 };
+
+    #[test]
+    fn every_element_is_met_once_with_the_index_of_its_row() {
+        for threads in 1..4 {
+            for rows in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 10 * CHUNK + 7] {
+                let workers = Workers::new(threads, rows).expect("threads");
+                for pace in [Pace::default(), LONG] {
+                    let (mut first, mut second, mut wide) = (vec![0; rows], vec![0; rows], vec![0; 3 * rows]);
+                    workers.split(&mut pace.clone(), &mut first, |start, piece| {
+                        piece.iter_mut().enumerate().for_each(|(i, value)| *value += start + i);
+                    });
+                    workers.split2(&mut pace.clone(), &mut first, &mut second, |start, first, second| {
+                        for (i, (first, second)) in first.iter_mut().zip(second).enumerate() {
+                            *first += 1;
+                            *second += start + i;
+                        }
+                    });
+                    workers.split_wide(&mut pace.clone(), &mut wide, 3, |start, piece| {
+                        piece.iter_mut().enumerate().for_each(|(i, value)| *value += 3 * start + i);
+                    });
+                    assert!(
+                        first.iter().enumerate().all(|(i, value)| *value == i + 1),
+                        "{threads} threads, {rows} rows"
+                    );
+                    assert!(second.iter().enumerate().all(|(i, value)| *value == i), "{threads} threads, {rows} rows");
+                    assert!(wide.iter().enumerate().all(|(i, value)| *value == i), "{threads} threads, {rows} rows");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_loops_run_on_the_threads_asked_for_and_short_ones_on_the_callers() {
+        let workers = Workers::new(2, 4096).expect("threads");
+        let names = |pace: Pace| {
+            let names = Mutex::new(BTreeSet::new());
+            workers.split(&mut pace.clone(), &mut [(); 4096], |_, _| {
+                let name = std::thread::current().name().map(str::to_owned);
+                names.lock().expect("no panic").insert(name);
+            });
+            names.into_inner().expect("no panic")
+        };
+        let threads = ["manege-rows-0", "manege-rows-1"].map(|name| Some(name.to_owned()));
+        assert!(names(LONG).is_subset(&threads.into()));
+        let own = std::thread::current().name().map(str::to_owned);
+        assert_eq!(names(Pace { per_row: 1e-3 }), [own].into());
+    }
+
+    #[test]
+    fn work_moves_into_the_pool_when_the_loops_before_were_worth_splitting() {
+        let workers = Workers::new(2, 4096).expect("threads");
+        let inside = || workers.enter(|| rayon::current_thread_index().is_some());
+        assert!(!inside(), "nothing is known yet");
+        workers.split(&mut LONG.clone(), &mut [0; 4096], |_, _| ());
+        assert!(inside());
+        assert!(!inside(), "nothing was looped over in between");
+        let alone = Workers::new(1, 4096).expect("no threads");
+        alone.split(&mut LONG.clone(), &mut [0; 4096], |_, _| assert!(rayon::current_thread_index().is_none()));
+    }
+
+    #[test]
+    fn a_pace_follows_what_is_measured_and_hardly_a_loop_that_was_interrupted() {
+        let mut pace = Pace::default();
+        pace.learn(1000, Duration::from_micros(100));
+        assert_eq!(pace.expect(2000), Duration::from_micros(200));
+        pace.learn(1000, Duration::from_secs(1));
+        assert!(pace.expect(1000) <= Duration::from_micros(125));
+        (0..40).for_each(|_| pace.learn(1000, Duration::from_micros(50)));
+        assert!(pace.expect(1000).abs_diff(Duration::from_micros(50)) < Duration::from_micros(1));
+        pace.learn(0, Duration::from_secs(1));
+        assert!(pace.expect(1000) < Duration::from_micros(51));
+    }
+}
